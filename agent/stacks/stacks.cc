@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -117,6 +118,23 @@ std::string TextOf(const TrafficOfProcess& traffic) {
     text += "connecting to " + to + ": sent again " + std::to_string(again) + " times\n";
   }
   return text;
+}
+
+// "connected at 10.0.0.3:4711 10.0.0.3:4712": its own ends of connections; the first ones.
+std::string OwnEnds(pid_t pid, const TcpTraffic& traffic) {
+  constexpr size_t kMaxEnds = 256;
+  std::set<std::string> ends;
+  for (const uint64_t inode : SocketsOf("/proc/" + std::to_string(pid) + "/fd")) {
+    const auto found = traffic.find(inode);
+    if (found == traffic.end() || found->second.local.empty()) continue;
+    ends.insert(found->second.local);
+  }
+  std::string text;
+  size_t shown = 0;
+  for (const std::string& end : ends) {
+    if (shown++ < kMaxEnds) text += " " + end;
+  }
+  return text.empty() ? "" : "connected at" + text + "\n";
 }
 
 uint64_t NowMilliseconds() {
@@ -311,6 +329,9 @@ Shown Show(pid_t pid, const TcpTraffic& traffic, bool suspended) {
   if (!tracer.empty()) text += Indented("held by " + tracer, "  ");
   text += threads;
   if (!ended) text += Indented(WorkSoFar(pid, traffic), "  ");
+  // So that the ranks at both ends are known.
+  const bool at_socket = threads.find("    file: socket to ") != std::string::npos;
+  if (!ended && at_socket) text += Indented(OwnEnds(pid, traffic), "  ");
   std::string hindrance;
   if (IsFrozen(threads)) hindrance = "the process is frozen";
   if (!tracer.empty()) hindrance = tracer + " holds the process";

@@ -22,7 +22,8 @@ namespace autodist::agent {
 // "connecting to 10.0.0.3:5000: sent again 2 times". "": the process has ended.
 std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic);
 
-// Returns a text about `pid` and every process below it: the kernel's data about each thread, and
+// Returns a text about `pid` and every process below it: the kernel's data about each thread, for
+// one that waits at a socket the ends that it has ("connected at 10.0.0.3:4711 10.0.0.3:4712"), and
 // the stacks from py-spy (for Python) or gdb, whichever is in the rank's PATH. They stop the
 // process meanwhile; one that ran before is resumed, however they end. Printable UTF-8, about 1 MiB
 // at most.

@@ -93,28 +93,33 @@ Number NumberAt(std::string_view info, size_t at) {
   return info.size() < at ? Number{0} : NetlinkValue<Number>(info.substr(at)).value_or(Number{0});
 }
 
-std::optional<base::IpAddress> DestinationOf(const inet_diag_msg& socket) {
+// `bytes`: of one end. nullopt: any address.
+std::optional<base::IpAddress> AddressIn(const inet_diag_msg& socket, const void* bytes) {
   base::IpAddress address;
   address.v6 = socket.idiag_family == AF_INET6;
-  std::memcpy(address.bytes.data(), &socket.id.idiag_dst, address.v6 ? 16 : 4);
+  std::memcpy(address.bytes.data(), bytes, address.v6 ? 16 : 4);
   // Converts an IPv4-mapped IPv6 address.
-  auto destination = base::IpAddress::Parse(address.ToString());
-  return destination && destination->IsUnspecified() ? std::nullopt : destination;
+  auto converted = base::IpAddress::Parse(address.ToString());
+  return converted && converted->IsUnspecified() ? std::nullopt : converted;
 }
 
 // Formats the peer; "" on this machine.
 std::string PeerOf(const inet_diag_msg& socket) {
-  const auto peer = DestinationOf(socket);
+  const auto peer = AddressIn(socket, &socket.id.idiag_dst);
   return !peer || peer->IsLoopback() ? "" : peer->ToString();
 }
 
-std::string EndpointOf(const inet_diag_msg& socket) {
-  const auto ip = DestinationOf(socket);
-  if (!ip || socket.id.idiag_dport == 0) return "";
+std::string EndpointIn(const inet_diag_msg& socket, const void* bytes, uint16_t port) {
+  const auto ip = AddressIn(socket, bytes);
+  if (!ip || port == 0) return "";
   base::ListenAddress address;
   address.ip = *ip;
-  address.port = ntohs(socket.id.idiag_dport);
+  address.port = ntohs(port);
   return address.ToString();
+}
+
+std::string EndpointOf(const inet_diag_msg& socket) {
+  return EndpointIn(socket, &socket.id.idiag_dst, socket.id.idiag_dport);
 }
 
 void AddSocket(std::string_view message, TcpTraffic& traffic) {
@@ -125,7 +130,11 @@ void AddSocket(std::string_view message, TcpTraffic& traffic) {
   SocketTraffic& of = traffic[socket->idiag_inode];
   of.bytes = NumberAt<uint64_t>(info, kBytesAcked) + NumberAt<uint64_t>(info, kBytesReceived);
   of.peer = PeerOf(*socket);
-  if (socket->idiag_state == kSynSent) of.connecting_to = EndpointOf(*socket);
+  if (socket->idiag_state == kSynSent) {
+    of.connecting_to = EndpointOf(*socket);
+  } else if (socket->id.idiag_dport != 0) {
+    of.local = EndpointIn(*socket, &socket->id.idiag_src, socket->id.idiag_sport);
+  }
   of.sent = NumberAt<uint32_t>(info, kDataSegmentsOut);
   of.sent_again = NumberAt<uint32_t>(info, kTotalRetransmits);
   of.unanswered = NumberAt<uint8_t>(info, kRetransmits);

@@ -56,6 +56,7 @@ struct SocketTraffic {
   std::string peer;    // address; "": on this machine, or none
   // "10.0.0.7:5000", to which it is connecting: its SYN has not been answered; "": none.
   std::string connecting_to;
+  std::string local;        // its own end, as above; "": it is not connected
   uint32_t sent = 0;        // segments with data
   uint32_t sent_again = 0;  // retransmitted ones
   uint32_t unanswered = 0;  // how often the oldest unacknowledged one was retransmitted

@@ -73,6 +73,15 @@ std::string Peer(const RankProcess& process) {
          peer.substr(again + 2);
 }
 
+// "10.0.0.7:5000": the end of a connection that was accepted; "": none.
+std::string AwaitedEnd(const RankProcess& process) {
+  if (!process.file.starts_with(kSocketTo) ||
+      process.file.find(kNotAccepted) != process.file.npos) {
+    return "";
+  }
+  return process.file.substr(kSocketTo.size(), process.file.find(',') - kSocketTo.size());
+}
+
 // "in step (train.py:41)"; "": no informative frame.
 std::string Where(const StackSummary& summary) {
   if (!summary.missing.empty()) return "";
@@ -273,12 +282,15 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.connects = activity.meets || HasFrameOf(process.stack(), {"connect", "SocketConnect",
                                                                      "_new_process_group_helper"});
   activity.connecting = process.connecting;
+  if (activity.doing == Doing::kSocket) activity.awaits_end = AwaitedEnd(process);
   activity.switches = process.switches;
   activity.work = WorkOf(process, with);
   activity.source = process.source.empty() ? "/proc" : process.source + ", /proc";
   for (const RankProcess* other : with) {
     activity.sent_again.insert(activity.sent_again.end(), other->sent_again.begin(),
                                other->sent_again.end());
+    activity.own_ends.insert(activity.own_ends.end(), other->own_ends.begin(),
+                             other->own_ends.end());
   }
   if (!activity.collective.empty() && process.stack().language == Language::kNative) {
     activity.evidence = WithArticle(activity.collective) + ": " + activity.evidence;

@@ -35,6 +35,8 @@ struct Activity {
   uint64_t pid = 0;        // 0: unknown
   std::vector<SentAgain> sent_again;
   std::vector<Connecting> connecting;
+  std::string awaits_end;             // the other end of the socket at which it waits; "": unknown
+  std::vector<std::string> own_ends;  // for connections of the rank
   NodeFacts node;
   std::vector<GroupCount> counts;
   bool awaits_input = false;    // its standard input, or a terminal

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -13,8 +14,10 @@
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "issues/issue.h"
+#include "issues/thresholds.h"
 #include "snapshot/lookup.h"
 #include "why/rank_processes.h"
+#include "why/work_between.h"
 
 namespace autodist::why {
 namespace {
@@ -104,7 +107,79 @@ std::string Beside(const Rendezvous& given, const std::string& to, const Activit
          " and MASTER_PORT=" + base::Printable(given.port);
 }
 
+bool StandsAtSocket(const RankActivity& rank) {
+  const bool loses = std::ranges::any_of(rank.now.sent_again, [](const SentAgain& sent) {
+    return sent.unanswered >= issues::kUnansweredSegments;
+  });
+  return !rank.now.awaits_end.empty() && !rank.now.AtWork() && Stands(&rank) && !loses &&
+         rank.earlier->awaits_end == rank.now.awaits_end && !MovesData(*rank.earlier, rank.now);
+}
+
+bool IsOnOneNode(const v1::JobSnapshot& snapshot, const RankActivity& one,
+                 const RankActivity& other) {
+  const auto* of_one = snapshot::FindRank(snapshot, one.rank);
+  const auto* of_other = snapshot::FindRank(snapshot, other.rank);
+  return of_one && of_other && of_one->node() == of_other->node();
+}
+
+// By the end of a connection, the ranks that have it. Addresses such as 127.0.0.1 are of each node.
+using Owners = std::multimap<std::string_view, const RankActivity*>;
+
+// The rank for which `rank` waits; nullptr: unknown, or itself.
+const RankActivity* AwaitedBy(const v1::JobSnapshot& snapshot, const RankActivity& rank,
+                              const Owners& owners) {
+  const std::string_view end = rank.now.awaits_end;
+  const bool is_local = end.starts_with("127.") || end.starts_with("[::1]:");
+  const auto [first, last] = owners.equal_range(end);
+  for (auto owner = first; owner != last; ++owner) {
+    const RankActivity& other = *owner->second;
+    if (other.rank != rank.rank && (!is_local || IsOnOneNode(snapshot, rank, other))) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
+// The ranks of the circle that `first` leads to, each before the one for which it waits; empty:
+// none. `seen`: ranks that lead to none.
+Ranks CircleFrom(const v1::JobSnapshot& snapshot, const RankActivity& first, const Owners& owners,
+                 std::set<const RankActivity*>& seen) {
+  Ranks path;
+  const RankActivity* at = &first;
+  for (; at && seen.insert(at).second && StandsAtSocket(*at); at = AwaitedBy(snapshot, *at, owners))
+    path.push_back(at);
+  return {std::ranges::find(path, at), path.end()};
+}
+
 }  // namespace
+
+std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+  constexpr size_t kShownInCircle = 4;
+  Owners owners;
+  for (const RankActivity& rank : ranks) {
+    for (const std::string& end : rank.now.own_ends) owners.emplace(end, &rank);
+  }
+  Ranks circle;
+  std::set<const RankActivity*> seen;
+  for (size_t i = 0; i < ranks.size() && circle.empty(); ++i) {
+    circle = CircleFrom(snapshot, ranks[i], owners, seen);
+  }
+  if (circle.empty()) return std::nullopt;
+  std::ranges::rotate(circle, std::ranges::min_element(circle, {}, &RankActivity::rank));
+  std::string text;
+  for (size_t i = 0; i < std::min(circle.size(), kShownInCircle); ++i) {
+    const RankActivity& next = *circle[(i + 1) % circle.size()];
+    text += (i == 0 ? "" : ", ") + snapshot::RankName(snapshot, circle[i]->rank) + " for " +
+            "rank " + std::to_string(next.rank) +
+            (circle[i]->now.place.empty() ? "" : " in " + circle[i]->now.place);
+  }
+  if (circle.size() > kShownInCircle) text += " and so on";
+  Ranks sorted = circle;
+  std::ranges::sort(sorted, {}, &RankActivity::rank);
+  return StalledIssue(
+      snapshot, Numbers(sorted),
+      snapshot::RanksName(Numbers(sorted)) + " wait for each other at their sockets: " + text);
+}
 
 std::optional<v1::Issue> CannotConnectCause(const v1::JobSnapshot& snapshot,
                                             const Activities& ranks, const Rendezvous& given,

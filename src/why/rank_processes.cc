@@ -24,6 +24,7 @@ constexpr std::string_view kHeldBy = "  held by ";
 constexpr std::string_view kSentAgain = "  sent again to ";
 constexpr std::string_view kCountedBy = "counted by ";
 constexpr std::string_view kConnecting = "  connecting to ";
+constexpr std::string_view kConnectedAt = "  connected at ";
 constexpr std::string_view kConnections = "connections to ";
 constexpr std::string_view kOtherProgram = "other program: ";
 // Limits for texts of a hostile node: some costs grow with their squares.
@@ -158,6 +159,10 @@ void ReadFacts(std::string_view line, RankProcess& process) {
     const auto to = TakeDestination(rest);
     if (to && process.connecting.size() < kMaxPeers) {
       process.connecting.push_back({to->first, to->second});
+    }
+  } else if (line.starts_with(kConnectedAt)) {
+    for (const std::string_view end : base::Split(line.substr(kConnectedAt.size()), ' ')) {
+      if (process.own_ends.size() < kMaxPeers) process.own_ends.emplace_back(end);
     }
   } else if (line.find(kNone) == 2) {
     process.missing = line.substr(2 + kNone.size());

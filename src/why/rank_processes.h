@@ -65,9 +65,10 @@ struct RankProcess {
   std::optional<ProcessWork> work;   // absent: unknown
   std::vector<SentAgain> sent_again;
   std::vector<Connecting> connecting;
-  std::string missing;               // why it has no frames, or no Python frames
-  std::string source;                // the tool that showed the frames: "py-spy", "gdb"; "": none
-  std::vector<ThreadStack> threads;  // [0], if any, is the main thread
+  std::vector<std::string> own_ends;  // for each connection: "10.0.0.3:4711"
+  std::string missing;                // why it has no frames, or no Python frames
+  std::string source;                 // the tool that showed the frames: "py-spy", "gdb"; "": none
+  std::vector<ThreadStack> threads;   // [0], if any, is the main thread
 
   // The main thread; without frames if they are unknown.
   const ThreadStack& stack() const;

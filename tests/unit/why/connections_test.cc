@@ -141,5 +141,43 @@ TEST_F(ConnectionsTest, WithoutFramesOnlyTheMeetingPlaceCounts) {
   EXPECT_EQ(Says().find("connect to"), std::string::npos) << Says();
 }
 
+// A rank with an end of the connection to the next rank, and one of that to the rank before.
+std::string InRing(int rank, int ranks, int switches = 100) {
+  const auto end = [&](int one, const char* port) {
+    return "10.0.0." + std::to_string((one + ranks) % ranks + 1) + ":" + port;
+  };
+  return "process 100 (sleeping): ./ring\n  thread 100 (ring): sleeping in sk_wait_data\n    file: "
+         "socket to " +
+         end(rank - 1, "4000") + "\n    switched " + std::to_string(switches) +
+         " times\n  connected at " + end(rank, "4000") + " " + end(rank, "4001") +
+         "\n  no user-space stacks: gdb is not installed\n";
+}
+
+TEST_F(ConnectionsTest, RanksThatWaitForEachOther) {
+  for (int rank = 0; rank < 3; ++rank) Rank(InRing(rank, 3));
+  EXPECT_EQ(Says(),
+            "wrong: ranks 0-2 wait for each other at their sockets: rank 0 (10.0.0.1) for rank 2, "
+            "rank 2 (10.0.0.3) for rank 1, rank 1 (10.0.0.2) for rank 0");
+}
+
+TEST_F(ConnectionsTest, ARankThatRunsBreaksTheCircle) {
+  for (int rank = 0; rank < 2; ++rank) Rank(InRing(rank, 3));
+  AddRank(InRing(2, 3), InRing(2, 3, 500));
+  EXPECT_EQ(Says().find("wait for each other"), std::string::npos) << Says();
+}
+
+TEST_F(ConnectionsTest, ALocalAddressIsThatOfTheSameNode) {
+  const auto at = [](const char* to, const char* own) {
+    return "process 100 (sleeping): ./a\n  thread 100 (a): sleeping in sk_wait_data\n    file: "
+           "socket to 127.0.0.1:" +
+           std::string(to) + "\n    switched 100 times\n  connected at 127.0.0.1:" + own + "\n";
+  };
+  Rank(at("4000", "4001"));
+  Rank(at("4001", "4000"));
+  EXPECT_EQ(Says().find("wait for each other"), std::string::npos) << Says();
+  known_.now.mutable_ranks(1)->set_node(0);
+  EXPECT_NE(Says().find("wait for each other"), std::string::npos) << Says();
+}
+
 }  // namespace
 }  // namespace autodist::why
