@@ -33,6 +33,7 @@ std::string FrameText(const StackFrame& frame, const std::string& folder) {
 
 StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {
   StackSummary summary;
+  summary.source = process.source;
   const ThreadStack& stack = process.stack();
   const std::vector<StackFrame>& frames = stack.frames;
   size_t telling = stack.Informative();
@@ -43,7 +44,6 @@ StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {
     return summary;
   }
   summary.doing = FrameText(frames[telling], folder);
-  summary.source = process.source;
   const size_t own = stack.UserFrame(telling);
   if (own < frames.size() && own != telling) summary.called_by = FrameText(frames[own], folder);
   return summary;

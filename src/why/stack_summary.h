@@ -18,7 +18,7 @@ struct StackSummary {
   std::string
       called_by;  // the nearest frame of the user's code: "step (train.py:41)"; "": it is `doing`
   std::string missing;  // why `doing` is the kernel's state, without the node; "": it is a frame
-  std::string source = {};  // the tool that showed `doing`: "py-spy", "gdb"; "": the kernel
+  std::string source = {};  // the tool that has shown frames: "py-spy", "gdb"; "": none
 
   bool operator==(const StackSummary&) const = default;
 };

@@ -248,7 +248,7 @@ def test_what_is_read_is_shown_on_a_terminal_meanwhile(autodist, terminal, comma
         assert notice.decode() not in piped.out + piped.err
         seen = terminal(*command.split(), "last", emulated=False)
         seen.finish()
-        assert notice in seen.written.splitlines()[0]
+        assert notice in seen.written
     finally:
         autodist("stop", "--now", "last")
 

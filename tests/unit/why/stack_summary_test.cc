@@ -164,7 +164,7 @@ TEST(StackSummaryTest, WithoutPySpyTheKernelsDataIsUsedForAWaitingPython) {
       "node\n";
   EXPECT_EQ(SummaryOf(wait + interpreter + missing, kFolder),
             (StackSummary{"sleeping in hrtimer_nanosleep, system call 230", "",
-                          "py-spy, which shows Python's, is not installed on this node"}));
+                          "py-spy, which shows Python's, is not installed on this node", "gdb"}));
   const std::string noise = "    48\t../clock_nanosleep.c: No such file or directory.\n";
   EXPECT_EQ(SummaryOf(wait.substr(0, wait.find("gdb:") + 5) + noise + missing, kFolder).missing,
             "py-spy, which shows Python's, is not installed on this node");
