@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMaxSubmissions = 100;
 constexpr size_t kLargestSubmission = 1 << 20;  // bytes
-constexpr char kSuffix[] = ".json";
+constexpr char kNoteSuffix[] = ".json";
 
 Result<std::string> SubmissionFolder() {
   AD_ASSIGN_OR_RETURN(const std::string folder, StateFolder());
@@ -32,7 +32,7 @@ bool IsSlurmNumber(const std::string& text) {
 }
 
 std::string FileOf(const std::string& folder, const v1::JobNote& submission) {
-  return folder + "/" + submission.slurm_job() + kSuffix;
+  return folder + "/" + submission.slurm_job() + kNoteSuffix;
 }
 
 // Oldest first.
@@ -42,7 +42,7 @@ std::vector<v1::JobNote> ReadSubmissions(const std::string& folder) {
     const auto text = base::ReadOwnFile(folder + "/" + name, kLargestSubmission);
     v1::JobNote note;
     const bool is_note = text.ok() && json::FromJson(*text, note, json::Unknown::kIgnored).ok();
-    if (is_note && IsSlurmNumber(note.slurm_job()) && name == note.slurm_job() + kSuffix) {
+    if (is_note && IsSlurmNumber(note.slurm_job()) && name == note.slurm_job() + kNoteSuffix) {
       submissions.push_back(std::move(note));
     }
   }

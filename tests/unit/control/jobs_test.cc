@@ -165,7 +165,7 @@ TEST(DefaultJobTest, SeveralRunningJobsAreListed) {
 }
 
 // All have ended.
-v1::JobNote Ended(const std::string& job) {
+v1::JobNote AllEnded(const std::string& job) {
   v1::JobNote note = OfFolders(job);
   note.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
   return note;
@@ -177,11 +177,12 @@ TEST(DefaultJobTest, ACommandThatActsTakesNoJobOfAnotherFolder) {
   for (const auto& [running, folder, job] : {std::tuple{first, "/a", 0},
                                              {Jobs{Running(kJobs[0]), Running(kJobs[1])}, "/b", 1},
                                              {Jobs{}, "/c", 2}}) {
-    EXPECT_EQ(*DefaultJob(running, kJobs, Ended, folder, "stop"), kJobs[static_cast<size_t>(job)])
+    EXPECT_EQ(*DefaultJob(running, kJobs, AllEnded, folder, "stop"),
+              kJobs[static_cast<size_t>(job)])
         << folder;
   }
   for (const std::string folder : {"/b", "/d", ""}) {
-    const Status other = DefaultJob(first, kJobs, Ended, folder, "stop").status();
+    const Status other = DefaultJob(first, kJobs, AllEnded, folder, "stop").status();
     EXPECT_EQ(other.code(), StatusCode::kInvalidArgument) << folder;
     EXPECT_THAT(Message(other), HasSubstr("1 job is running")) << folder;
     EXPECT_THAT(Message(other), HasSubstr(":\n  " + kJobs[0] + ": in /a")) << folder;
@@ -189,9 +190,9 @@ TEST(DefaultJobTest, ACommandThatActsTakesNoJobOfAnotherFolder) {
   }
   // A job whose end is unknown here may run on another machine.
   EXPECT_EQ(*DefaultJob(first, kJobs, OfFolders, "/b", "stop"), kJobs[1]);
-  EXPECT_EQ(Message(DefaultJob({}, kJobs, Ended, "/d", "stop").status()),
+  EXPECT_EQ(Message(DefaultJob({}, kJobs, AllEnded, "/d", "stop").status()),
             "no job is running, and none was started in this folder");
-  EXPECT_EQ(Message(DefaultJob({}, {}, Ended, "/d", "stop").status()), "there is no job");
+  EXPECT_EQ(Message(DefaultJob({}, {}, AllEnded, "/d", "stop").status()), "there is no job");
 }
 
 TEST(IsOfFolderTest, AJobIsOfItsWorkingDirectoryAndOfTheFolderWithItsLogs) {
