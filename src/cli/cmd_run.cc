@@ -282,11 +282,11 @@ std::vector<v1::JobStatus> Running(std::vector<v1::JobStatus> jobs) {
   return jobs;
 }
 
-// "job 7 (name), which runs in this folder since 12:00"
+// "job 7 (name), which runs in this folder (since 12:00)"
 std::string WhichRuns(const v1::JobStatus& job) {
   return "job " + job.job_id() + (job.name().empty() ? "" : " (" + job.name() + ")") +
-         ", which runs in this folder since " +
-         base::LocalTime("%Y-%m-%d %H:%M:%S", job.started_ms() / 1'000);
+         ", which runs in this folder (since " +
+         base::LocalTime("%Y-%m-%d %H:%M:%S", job.started_ms() / 1'000) + ")";
 }
 
 std::string HowToEnd(const std::string& job) {

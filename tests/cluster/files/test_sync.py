@@ -260,7 +260,7 @@ def test_a_job_that_runs_in_the_folder_is_named_before_its_files_are_replaced(sy
     job.finish()
     assert outcome.code == 0, outcome.err
     assert re.search(r"warning: files that have changed are replaced on 10\.77\.0\.2, .* under job \S+ \(first\), which "
-                     r"runs in this folder since 2", outcome.err), outcome.err
+                     r"runs in this folder \(since 2", outcome.err), outcome.err
     assert "which runs in this folder" not in sync().err
 
 
