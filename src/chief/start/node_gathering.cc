@@ -30,7 +30,7 @@ NodeGathering::NodeGathering(const StartingJob& job, const Roster& roster)
 
 void NodeGathering::Begin(bool again) {
   job_.nodes.End(job_.options.launch.grace(), false);
-  ending_ = reported_ = reported_missing_ = false;
+  ending_ = reported_ = reported_missing_ = reported_ending_ = false;
   again_ = again;
   missing_.clear();
   if (!again) were_lost_.clear();
@@ -76,8 +76,25 @@ bool NodeGathering::AllEnded() {
   return ended;
 }
 
+// Says once which nodes have not ended what ran there.
+void NodeGathering::ReportEnding(Loop::Time limit) {
+  const Loop::Time report_at = ending_since_ + kShortWait;
+  if (job_.loop.Now() < report_at) return WakeBy(report_at);
+  if (job_.loop.Now() >= limit || std::exchange(reported_ending_, true)) return;
+  std::vector<std::string> late;
+  for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
+    if (!job_.nodes.Connected(node) || job_.nodes.state(node).drained()) continue;
+    late.push_back(job_.plan.nodes(static_cast<int>(node)).address());
+  }
+  const auto left = std::chrono::ceil<std::chrono::seconds>(limit - job_.loop.Now());
+  job_.console.Log(base::LogLevel::kInfo, "waiting for " + AFewOf(late) +
+                                              " to end what runs there, " + "for " +
+                                              base::Elapsed(left) + " at most");
+}
+
 void NodeGathering::GiveUpOverdue() {
   const Loop::Time limit = Since(ending_since_) + end_limit_;
+  ReportEnding(limit);
   if (job_.loop.Now() < limit) return WakeBy(limit);
   for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
     if (!job_.nodes.Connected(node) || job_.nodes.state(node).drained()) continue;

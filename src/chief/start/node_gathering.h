@@ -40,6 +40,7 @@ class NodeGathering {
   bool AllEnded();
   // A time since which others could act: the chief did not run before.
   Loop::Time Since(Loop::Time time) const { return std::max(time, job_.loop.resumed()); }
+  void ReportEnding(Loop::Time limit);
   void GiveUpOverdue();
   bool AwaitsEvictions();
   void NoteMissing();
@@ -70,6 +71,7 @@ class NodeGathering {
   Loop::Time reach_at_{};                   // missing nodes, again
   bool reported_ = false;                   // that ranks may still run
   bool reported_missing_ = false;           // that nodes are awaited
+  bool reported_ending_ = false;            // that nodes have processes
   AllHold all_ended_;
 };
 

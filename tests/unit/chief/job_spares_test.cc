@@ -52,6 +52,15 @@ TEST_F(JobSparesTest, ASpareRunsNoRank) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobSparesTest, ANodeThatReportsItsEndVeryLateIsNamed) {
+  nodes_[0].reporting_takes = seconds(5);
+  loop_.After(seconds(20), [this] { job_->Signal(SIGTERM); });
+  EXPECT_EQ(Run(), 143);
+  EXPECT_THAT(messages_,
+              testing::ContainsRegex(
+                  "waiting for 10.0.0.1 to end what runs there, for 3[0-9] s at most\n"));
+}
+
 TEST_F(JobSparesTest, ASpareThatIsDownDoesNotPreventTheStart) {
   nodes_[2].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
   AllExit(seconds(5), 0);
