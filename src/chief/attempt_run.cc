@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "base/wall_clock.h"
 #include "chief/attempt/report.h"
+#include "chief/policy/restart_policy.h"
 #include "chief/start/prepared_text.h"
 #include "plan/plan_text.h"
 
@@ -103,7 +104,9 @@ Loop::Time AttemptRun::Tick() {
   JobState& state = attempt_->state();
   if (parts_.loop->Now() >= timeout_at_) {
     timeout_at_ = Loop::Time::max();
-    const bool may_follow = parts_.stop.may_restart() && !parts_.stop.requested();
+    const bool may_follow =
+        !parts_.stop.requested() &&
+        RestartLimitsOf(parts_.options.request(), parts_.nodes.size()).MayFollow(state.cause());
     parts_.stop.TimedOut();
     if (!state.cause()) {
       if (state.TimedOut()) Stop();

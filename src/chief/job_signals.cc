@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
+#include "chief/policy/restart_policy.h"
 
 namespace autodist::chief {
 
@@ -105,11 +106,13 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
       return parts_.nodes.StopRanks(std::chrono::milliseconds(0));
     case Action::kGiveUp:
       return report(kNoMore);
-    case Action::kNone:                      // the first signal, while ranks end
+    case Action::kNone: {  // the first signal, while ranks end
+      const bool prevents = RestartLimitsOf(parts_.options.request(), parts_.nodes.size())
+                                .MayFollow(run_.state().cause());
       run_.state().Interrupted(signal, by);  // may explain an eviction
-      return report(std::string(parts_.stop.may_restart() ? "no further restart"
-                                                          : "the ranks are being stopped") +
+      return report(std::string(prevents ? "no further restart" : "the ranks are being stopped") +
                     "; repeat to kill the remaining processes");
+    }
   }
 }
 

@@ -24,6 +24,12 @@ struct RestartLimits {
   bool after_node_loss = true;
 
   bool MayRestart() const { return max_restarts > 0 || min_nodes > 0; }
+  // Whether an attempt that ends so may be followed by another. Without max_restarts, only the loss
+  // of a node leads to one, or a faulty GPU, which is found later.
+  bool MayFollow(const std::optional<Cause>& cause) const {
+    const bool lost = cause && cause->kind == Cause::Kind::kNodeLost;
+    return max_restarts > 0 || (min_nodes > 0 && lost);
+  }
 };
 
 // `nodes`: of the job, with the spares.

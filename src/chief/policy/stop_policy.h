@@ -60,7 +60,6 @@ class StopPolicy {
   int signal() const { return signal_; }
   // Returns whether nothing may be started any more.
   bool requested() const { return signal_ != 0 || timed_out_; }
-  bool may_restart() const { return may_restart_; }
   bool killing() const { return level_ >= Action::kKill; }
   bool given_up() const { return level_ == Action::kGiveUp; }
 

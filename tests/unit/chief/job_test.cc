@@ -205,6 +205,15 @@ TEST_F(JobTest, ASignalThatPreventsNoRestartDoesNotSayThatItDoes) {
   EXPECT_THAT(messages_, HasSubstr("SIGTERM: the ranks are being stopped; repeat to kill"));
 }
 
+TEST_F(JobTest, OnlyALostNodeLeadsToARestartByMinNodes) {
+  options_.launch.request.set_min_nodes(1);
+  nodes_[0].ranks_ignore_stop = true;
+  loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
+  Signal(seconds(10), SIGTERM);
+  EXPECT_EQ(Run(), 7);
+  EXPECT_THAT(messages_, Not(HasSubstr("no further restart")));
+}
+
 TEST_F(JobTest, CtrlCBeforeARestartPreventsIt) {
   options_.launch.request.set_max_restarts(3);
   for (const int time : {5, 7}) loop_.After(seconds(time), [this] { nodes_[1].Exit(3, 7); });
