@@ -22,7 +22,8 @@ TEST(JobStatusRecorderTest, ReportsAndEventsHaveNoControlCharacters) {
   options.print_json = [&](const std::string& line) { printed += line + "\n"; };
   JobStatusRecorder recorder(plan, options, loop);
   ASSERT_TRUE(recorder.Open().ok());
-  recorder.Ended(125, "login failed:\n  \x1b[2Jwelcome\xff", 0);
+  const std::string report = "login failed:\n  \x1b[2Jwelcome\xff";
+  recorder.Ended(125, report, report, 0);
   EXPECT_THAT(printed, HasSubstr(R"("what":"login failed:\n  \\x1b[2Jwelcome\\xff")"));
   EXPECT_EQ(recorder.events().last().back().what(), "login failed:\n  \\x1b[2Jwelcome\\xff");
 }
