@@ -293,7 +293,7 @@ TEST_F(JobSparesTest, ANodeThatReturnsWithAFaultIsNotUsed) {
                                    "uncorrectable errors"));
   EXPECT_THAT(messages_,
               HasSubstr("restart: the job needs 2 nodes and has 1; 10.0.0.2 cannot be used: "
-                        "the memory has uncorrectable errors, node3 is lost: "));
+                        "the memory has uncorrectable errors, node3 is lost\n"));
 }
 
 TEST_F(JobSparesTest, ANodeThatIsLostWhileItIsPreparedIsReachedAgain) {
