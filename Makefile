@@ -39,7 +39,7 @@ check: packages
 	@setup/test_tools.sh build/tools
 	tests/check
 
-# All tests but those with the frameworks of PyPI, in two hours.
+# All tests but those with the frameworks of PyPI, in an hour.
 check-full: packages
 	@setup/packages.sh check-full
 	@setup/test_tools.sh build/tools
