@@ -260,7 +260,7 @@ void AcceptOptionsOfRun(CLI::App& app, RunOptions& options) {
     if (own.get_option_no_throw(name)) {
       app.remove_option(option);
     } else {
-      option->group("");  // hidden
+      option->group(group::kUnlisted);
     }
   }
 }

@@ -132,7 +132,7 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
   Argv having;
   for (const CLI::App* command : app.get_subcommands({})) {
     const CLI::Option* const option = Find(*command, word);
-    if (option && !option->get_group().empty())
+    if (option && IsListed(*option))
       having.push_back("`autodist " + command->get_name() + " " + Respelled(word) + "`");
   }
   if (having.empty()) {

@@ -58,7 +58,7 @@ CommandEntry EntryOf(const CLI::App& app, const std::string& name) {
   entry.footer = app.get_footer();
   entry.takes_program = app.get_prefix_command();
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // hidden
+    if (!IsListed(*option)) continue;
     (option->nonpositional() ? entry.options : entry.positionals).push_back(EntryOf(*option));
   }
   return entry;

@@ -9,6 +9,7 @@
 #include "base/did_you_mean.h"
 #include "base/fd.h"
 #include "base/home_folder.h"
+#include "cli/help_text.h"
 #include "reach/own_file.h"
 
 namespace autodist::cli {
@@ -210,7 +211,7 @@ std::vector<std::string> LongNames(const CLI::App& command) {
 const CLI::Option* OptionFor(const CLI::App& command, const std::string& key) {
   if (key == "help" || key == "no-config") return nullptr;
   const CLI::Option* option = command.get_option_no_throw("--" + key);
-  return option && option->nonpositional() && !option->get_group().empty() ? option : nullptr;
+  return option && option->nonpositional() && IsListed(*option) ? option : nullptr;
 }
 
 bool IsGiven(const CLI::Option& option, const std::vector<std::string>& argv) {

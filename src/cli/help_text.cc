@@ -238,6 +238,12 @@ std::string HelpEntry(const std::string& name, const std::string& text, size_t c
   return lines + Wrapped(text, width - margin.size(), "\n" + margin) + "\n";
 }
 
+std::string HelpText::make_group(std::string name, bool is_positional,
+                                 std::vector<const CLI::Option*> options) const {
+  if (name == group::kUnlisted) return "";
+  return CLI::Formatter::make_group(std::move(name), is_positional, std::move(options));
+}
+
 std::string HelpText::make_option(const CLI::Option* option, bool is_positional) const {
   std::string value = is_positional ? "" : ValueName(*option);
   if (!value.empty() && option->get_items_expected_min() == 0) value = "[" + value + "]";
@@ -303,7 +309,7 @@ void HideUncommonOptions(CLI::App& command) {
   size_t shown = 0;
   size_t hidden = 0;
   for (CLI::Option* const option : command.get_options()) {
-    if (option->get_group().empty()) continue;
+    if (!IsListed(*option)) continue;
     if (IsCommon(command, *option)) {
       ++shown;
       continue;

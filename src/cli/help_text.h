@@ -22,7 +22,13 @@ inline constexpr char kFailure[] = "Failure";
 inline constexpr char kOutput[] = "Output";
 inline constexpr char kFiles[] = "Files";
 inline constexpr char kAdvanced[] = "Advanced";
+// Accepted but not listed. Unlike an option of the group "", one of these has a name in errors.
+inline constexpr char kUnlisted[] = "Unlisted";
 }  // namespace group
+
+inline bool IsListed(const CLI::Option& option) {
+  return !option.get_group().empty() && option.get_group() != group::kUnlisted;
+}
 
 // Formats the output of --help for the width of the terminal.
 class HelpText final : public CLI::Formatter {
@@ -31,6 +37,8 @@ class HelpText final : public CLI::Formatter {
 
  protected:
   std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_group(std::string name, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
   std::string make_subcommand(const CLI::App* command) const override;

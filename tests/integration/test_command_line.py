@@ -43,7 +43,7 @@ WRONG = [
     ("run --env LR -- ./train", "--env LR=VALUE"),
     ("run --follow -- ./train", "use `autodist logs --follow`"),
     ("submit --slurm --dry-run -- ./train", "did you mean --print?"),
-    ("doctor --max-restarts x -- ./train", "a whole number from 0 to 1000000"),
+    ("doctor --max-restarts x -- ./train", "doctor: --max-restarts: 'x' is not a whole number from 0 to 1000000"),
     ("--max-restarts 3 -- ./train", "`autodist run --max-restarts` or `autodist submit --max-restarts`"),
     ("fetch", "fetch: PATTERN is missing"),
     ("list", "`autodist ps` lists jobs"),
