@@ -128,7 +128,7 @@ std::string BusyDevices(const Attempt& attempt, const std::vector<launch::Launch
   const v1::DiagnosedIssue& first = diagnosis.issues(0);
   const int more = diagnosis.issues_size() - 1;
   return base::Printable(diagnosis::NodesOf(diagnosis, first) + ": " + first.what()) +
-         (more > 0 ? ", and " + std::to_string(more) + " more" : "");
+         (more > 0 ? "; " + base::Count(static_cast<size_t>(more), "more issue") : "");
 }
 
 }  // namespace autodist::chief
