@@ -482,7 +482,7 @@ std::string SuccessReport(const Attempt& attempt) {
   std::string text;
   for (const auto& lines : {failed, left}) {
     if (lines.empty()) continue;
-    text += lines.front();
+    text += (text.empty() ? "" : "  ") + lines.front();
     if (lines.size() > 1) text += "; so did " + base::Count(lines.size() - 1, "other rank");
     text += "\n";
   }
@@ -510,7 +510,7 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
     text = SuccessReport(attempt);
   }
   for (const auto& warnings : {attempt.warnings, attempt.logs->warnings(), terminal_warnings}) {
-    for (const std::string& warning : warnings) text += "  " + warning + "\n";
+    for (const std::string& warning : warnings) text += (text.empty() ? "" : "  ") + warning + "\n";
   }
   if (!text.empty()) text.pop_back();  // the last line feed
   return text;

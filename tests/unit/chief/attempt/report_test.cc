@@ -618,7 +618,7 @@ TEST_F(EndReportTest, CutLogsAreCounted) {
       Write(Line(rank, "much\n", v1::OUTPUT_STREAM_STDERR));
     }
   }
-  EXPECT_EQ(Report(), "  logs of 2 ranks are cut short: write: File too large");
+  EXPECT_EQ(Report(), "logs of 2 ranks are cut short: write: File too large");
 }
 
 TEST_F(EndReportTest, ATracebackLongBeforeTheEndWasDealtWith) {
