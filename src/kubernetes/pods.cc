@@ -31,7 +31,9 @@ Result<uint32_t> Number(const std::string& name, uint32_t least, uint32_t otherw
   const std::string text = PodVariable(name);
   uint32_t number = otherwise;
   if (text.empty() || (absl::SimpleAtoi(text, &number) && number >= least)) return number;
-  return Error(StatusCode::kInvalidArgument, name + " is '" + text + "', which is no number");
+  return Error(
+      StatusCode::kInvalidArgument,
+      name + " is '" + text + "'; it should be a whole number from " + std::to_string(least));
 }
 
 }  // namespace
@@ -45,12 +47,16 @@ Result<KubernetesPod> ThisPod() {
   const bool has_port = colon != std::string::npos &&
                         absl::SimpleAtoi(pod.chief_address.substr(colon + 1), &port) && port > 0 &&
                         port <= 65'535;
-  if (role.empty() || !has_port) {
+  if (role.empty() || pod.chief_address.empty()) {
     return WithRemedy(
         Error(StatusCode::kInvalidArgument,
               "this is not a pod of an autodist job: " + std::string(kPrefix) +
                   (role.empty() ? "ROLE" : "CHIEF") + " is not set"),
         "start it by `autodist submit --kubernetes`, which runs autodist in the pods");
+  }
+  if (!has_port) {
+    return Error(StatusCode::kInvalidArgument, std::string(kPrefix) + "CHIEF is '" +
+                                                   pod.chief_address + "', which is no HOST:PORT");
   }
   pod.port = static_cast<uint16_t>(port);
   pod.chief = role == kChief;

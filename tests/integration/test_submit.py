@@ -214,4 +214,4 @@ def test_a_worker_pod_connects_to_the_chief(autodist, tmp_path):
                                          ("AUTODIST_KUBERNETES_GPUS", "x")])
 def test_invalid_pod_variables(autodist, name, value):
     outcome = autodist("run", "--kubernetes", "--", "true", env={**POD, name: value})
-    assert outcome.code == 2 and name in outcome.err, outcome.err
+    assert outcome.code == 2 and f"{name} is {repr(value) if value else 'not set'}" in outcome.err, outcome.err
