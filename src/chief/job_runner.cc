@@ -321,6 +321,14 @@ void JobRunner::ReportWait() {
   }
 }
 
+// Whether a message has named processes there that the ranks left.
+bool JobRunner::NamesWhatIsLeft(uint32_t node) const {
+  const std::vector<uint32_t>& members = run_.attempt().nodes();
+  const auto member = std::ranges::find(members, node);
+  return member != members.end() &&
+         !run_.attempt().left(static_cast<uint32_t>(member - members.begin())).processes().empty();
+}
+
 // Returns who is waited for and for how long; "": the stage waits for nothing, or says so itself.
 std::string JobRunner::WaitText() const {
   using enum JobStage;
@@ -339,8 +347,8 @@ std::string JobRunner::WaitText() const {
   if (stage_ != kAwaitingLastOutput && stage_ != kDrainingToFetch && stage_ != kLeaving) return "";
   for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
     const NodeMachine& state = parts_.nodes.state(node);
-    const bool waits = state.alive() && (stage_ == kLeaving || !state.drained());
-    if (waits) late.push_back(parts_.AddressOf(node));
+    if (!state.alive() || (stage_ != kLeaving && state.drained())) continue;
+    if (!NamesWhatIsLeft(node)) late.push_back(parts_.AddressOf(node));
   }
   if (late.empty()) return "";
   return AFewOf(late) + " to confirm that nothing is left there" + up_to;

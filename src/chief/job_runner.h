@@ -57,6 +57,7 @@ class JobRunner {
   FetchWishes Wishes() const;
   bool HasEnded(bool over);
   void ReportWait();
+  bool NamesWhatIsLeft(uint32_t node) const;
   std::string WaitText() const;
   bool AllNodes(bool leave);
   void End(bool leave);
