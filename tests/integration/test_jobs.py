@@ -254,12 +254,13 @@ def test_a_job_of_this_folder_is_preferred(begin, ask, tmp_path):
         assert ask("run", "--name", name, "--workdir", tmp_path / name, "--", "echo", name).code == 0
     run_in("a")
     run_in("b")
+    (tmp_path / "c").mkdir()
     for arguments in (["logs"], ["logs", "last"]):
-        for folder, shown in (("a", "a"), ("b", "b"), (".", "b")):
+        for folder, shown in (("a", "a"), ("b", "b"), (".", "b"), ("c", "b")):
             outcome = begin(*arguments, "--rank", "0", cwd=tmp_path / folder).finish()
             assert outcome.out == f"{shown}\n", outcome.err
             notice = "no job of this folder; using " in outcome.err and f"(b): echo b, in {tmp_path}/b" in outcome.err
-            assert notice == (folder == "."), outcome.err
+            assert notice == (folder == "c"), outcome.err
 
 
 def test_a_log_folder_is_a_job(ask, new_job, tmp_path):
