@@ -128,9 +128,9 @@ void CheckPrograms(const Evidence& evidence, IssueList& issues) {
 void CheckPythons(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::PythonFact& python = FactsOf(evidence, node).python();
-    if (python.error().empty()) continue;
-    issues.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.error(),
-               "try `python -c pass` on the node");
+    // A missing program is reported by itself.
+    if (python.error().empty() || issues.HasBad(v1::CHECK_PROGRAM, node)) continue;
+    issues.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.error(), "");
   }
   const auto version = [&](uint32_t node) { return FactsOf(evidence, node).python().version(); };
   CompareValues(evidence, issues, v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, "the version of Python",

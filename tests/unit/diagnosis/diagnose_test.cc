@@ -446,6 +446,16 @@ TEST_F(DiagnoseTest, DifferentVersions) {
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 2, "the NVIDIA driver is 535, but 550");
 }
 
+TEST_F(DiagnoseTest, APythonThatDoesNotRunIsReportedUnlessTheProgramIsMissing) {
+  Facts(1).mutable_python()->set_error("it exited with code 1");
+  ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, 1,
+             "its Python does not run: it exited with code 1");
+  v1::PrepareIssue& issue = *evidence_.nodes[1].prepared.add_issues();
+  issue.set_kind(v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS);
+  issue.set_cause("the interpreter of ./train, /opt/python, does not exist");
+  ExpectOnly(v1::CHECK_PROGRAM, v1::CHECK_RESULT_BAD, 1, "/opt/python, does not exist");
+}
+
 TEST_F(DiagnoseTest, APairThatIsBlockedInBothDirectionsIsOneIssue) {
   for (const size_t trial : {3u, 5u}) evidence_.trials[trial].outcome.set_error("timed out");
   EXPECT_EQ(Only().what(),
