@@ -3,6 +3,9 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "base/exit_codes.h"
 #include "base/host_name.h"
@@ -21,7 +24,7 @@ struct WebOptions {
   std::string job;
   std::string listen;
   std::string socket;
-  std::vector<std::string> forwarded;  // empty, or a socket and the address that is forwarded to it
+  std::pair<std::string, std::string> forwarded;  // a socket, and the address forwarded to it
   bool allow_actions = false;
 };
 
@@ -39,9 +42,8 @@ Result<web::Options> Read(const WebOptions& options) {
     }
     read.job = job.job_id();
   }
-  if (!options.forwarded.empty()) {
-    read.socket = options.forwarded[0];
-    read.forwarded = options.forwarded[1];
+  if (!options.forwarded.first.empty()) {
+    std::tie(read.socket, read.forwarded) = options.forwarded;
   } else if (!options.socket.empty()) {
     read.socket = std::filesystem::absolute(options.socket);
   }
@@ -87,7 +89,7 @@ Command AddWeb(CLI::App& app) {
       ->check(NotEmpty())
       ->excludes(listen);
   // From an `autodist web` on another machine, which forwards the socket.
-  app.add_option("--forwarded", options->forwarded)->expected(2)->group("");
+  app.add_option("--forwarded", options->forwarded)->group("");
   app.add_flag("--allow-actions", options->allow_actions,
                "Allow viewers to stop jobs and collect stacks");
   app.footer(R"(
