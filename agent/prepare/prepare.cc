@@ -14,16 +14,16 @@
 #include "agent/prepare/affinity.h"
 #include "agent/prepare/data_address.h"
 #include "agent/prepare/gpus.h"
+#include "agent/prepare/local_checkpoint.h"
 #include "agent/prepare/probe.h"
 #include "agent/prepare/rank_interfaces.h"
 #include "agent/supervisor/run_program.h"
+#include "base/deadline.h"
 #include "base/home_folder.h"
 #include "base/ip_address.h"
 #include "base/private_folder.h"
 #include "base/thread.h"
-#include "base/utf8.h"
 #include "base/write_file.h"
-#include "files/newest_file.h"
 #include "process/program_check.h"
 
 namespace autodist::agent {
@@ -32,8 +32,8 @@ namespace {
 using process::Environment;
 
 constexpr std::chrono::milliseconds kFreeMemoryLimit{30'000};
-// The start of the ranks waits this long at most for the search for checkpoints.
-constexpr std::chrono::milliseconds kCheckpointLimit{3'000};
+// Enough for a local disk. Only a warning depends on it.
+constexpr std::chrono::milliseconds kCheckpointLimit{1'000};
 
 std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path) {
   struct stat info;
@@ -256,23 +256,6 @@ void ProbeNode(const v1::PrepareRequest& request, const std::string& directory,
   prepared.facts->MergeFrom(shared);
 }
 
-// Returns the newest file of a folder that is absent or empty without a name.
-std::optional<v1::CheckpointFact> NewestCheckpoint(const v1::CheckpointRequest& request,
-                                                   const std::string& directory) {
-  const std::string expanded = base::ExpandHome(request.folder());
-  const std::string folder = (std::filesystem::path(directory) / expanded).lexically_normal();
-  const auto limit = base::Deadline::After(kCheckpointLimit);
-  const auto newest =
-      files::NewestFile(folder, {request.left_out().begin(), request.left_out().end()}, limit);
-  if (!newest && limit.Expired()) return std::nullopt;
-  v1::CheckpointFact fact;
-  if (newest && newest->written_ns > 0) {
-    fact.set_name(base::ToUtf8(newest->name));
-    fact.set_written_ns(newest->written_ns);
-  }
-  return fact;
-}
-
 }  // namespace
 
 v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
@@ -332,18 +315,24 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     if (!prepared.issues.empty()) prepared.ranks.clear();
   }
   if (environment.ok()) prepared.environment = *environment;
+  std::future<LocalCheckpoint> checkpoint;
+  const auto checkpoint_by = base::Deadline::After(kCheckpointLimit);
+  if (request.has_checkpoints()) {
+    checkpoint = SearchLocalCheckpoint(request.checkpoints(), directory);
+  }
   // In parallel with the probe, because both may have to run nvidia-smi, which is slow.
   std::future<void> affinity;
   if (prepared.issues.empty()) {
     affinity = base::Async([&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });
   }
-  if (request.has_checkpoints()) {
-    prepared.checkpoint = NewestCheckpoint(request.checkpoints(), directory);
-  }
   if (request.has_probe()) ProbeNode(request, directory, supervisor, prepared);
   if (affinity.valid()) affinity.get();
   if (prepared.issues.empty()) {
     FreeGpus(request, *environment, directory, state.memory_before, stop, supervisor, prepared);
+  }
+  if (checkpoint.valid() &&
+      checkpoint.wait_until(checkpoint_by.when()) == std::future_status::ready) {
+    prepared.checkpoint = checkpoint.get();
   }
   return prepared;
 }

@@ -29,7 +29,7 @@ struct PreparedNode {
   std::optional<process::Environment> environment;  // of the ranks, if available
   std::optional<v1::NodeInfo> facts;                // if the request has a probe
   std::string data_address;                         // if the plan asks for it
-  std::optional<v1::CheckpointFact> checkpoint;     // if the request asks for it
+  std::optional<v1::CheckpointFact> checkpoint;     // if requested and known
   std::vector<FolderMark> marks;                    // until all nodes have checked for them
   int stop_signal = SIGTERM;                        // asks a rank to end
 };

@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 8;
-constexpr int kMaxEntries = 100'000;
 // A file server's clock may be ahead of ours; a file with an invented time would hide all files
 // that are written until then.
 constexpr std::chrono::seconds kMaxAhead{3600};
@@ -31,8 +30,7 @@ bool IsLog(std::string_view name) {
 }  // namespace
 
 std::optional<DatedFile> NewestFile(const std::string& folder,
-                                    const std::vector<std::string>& left_out,
-                                    base::Deadline limit) {
+                                    const std::vector<std::string>& left_out, int max_entries) {
   if (access(folder.c_str(), R_OK | X_OK) != 0) return std::nullopt;
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
@@ -41,8 +39,7 @@ std::optional<DatedFile> NewestFile(const std::string& folder,
   const int64_t latest_s = base::NanosecondsSince1970() / 1'000'000'000 + kMaxAhead.count();
   DatedFile newest;
   // A file that is removed meanwhile ends the scan; the next scan sees the rest.
-  for (int entries = 0; !error && entry != fs::end(entry) && entries < kMaxEntries; ++entries) {
-    if (limit.Expired()) return std::nullopt;
+  for (int entries = 0; !error && entry != fs::end(entry) && entries < max_entries; ++entries) {
     if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
     struct stat is {};
     const bool found = lstat(entry->path().c_str(), &is) == 0;
@@ -54,10 +51,12 @@ std::optional<DatedFile> NewestFile(const std::string& folder,
     }
     if (found && S_ISREG(is.st_mode) && is.st_mtim.tv_sec <= latest_s &&
         ModifiedNs(is) > newest.written_ns && !IsLog(name()) && !IsNeverCopied(name(), false)) {
-      newest = {ModifiedNs(is), entry->path().lexically_relative(folder).string()};
+      newest.written_ns = ModifiedNs(is);
+      newest.name = entry->path().lexically_relative(folder).string();
     }
     entry.increment(error);
   }
+  newest.complete = !error && entry == fs::end(entry);
   return newest;
 }
 

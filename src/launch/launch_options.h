@@ -43,8 +43,9 @@ inline std::chrono::milliseconds RenewalInterval(std::chrono::milliseconds lease
 struct LaunchOptions {
   v1::JobRequest request;
   std::shared_ptr<reach::Connector> connector;
-  std::optional<v1::ProbeRequest> probe;  // what to examine on every node
-  std::optional<v1::PmixWorld> pmix;      // of the first attempt
+  std::optional<v1::ProbeRequest> probe;             // what to examine on every node
+  std::optional<v1::PmixWorld> pmix;                 // of the first attempt
+  std::optional<v1::CheckpointRequest> checkpoints;  // of the first attempt
   // Copies the working directory to the nodes reached by SSH; null: no copy.
   std::shared_ptr<transfer::FolderSync> sync;
   bool prepare = true;  // false: for nodes that run no ranks

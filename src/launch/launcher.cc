@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <stop_token>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -205,6 +203,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   *request.mutable_environment() = plan_.environment();
   if (options_.probe) *request.mutable_probe() = *options_.probe;
   if (options_.pmix) *request.mutable_pmix() = *options_.pmix;
+  if (options_.checkpoints) *request.mutable_checkpoints() = *options_.checkpoints;
   CompleteRequest(request);
   Enter(launched.node_rank, LaunchProgress::State::kPreparing);
   const int64_t sent = base::NanosecondsSince1970();
@@ -220,12 +219,6 @@ void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_replaceable(options_.replaceable());
   const milliseconds sample = SampleInterval(options_.request, plan_.nodes_size());
   request.set_sample_ms(static_cast<uint32_t>(sample.count()));
-  if (const std::string& folder = options_.request.checkpoint_dir(); !folder.empty()) {
-    request.mutable_checkpoints()->set_folder(folder);
-    std::error_code error;  // without a current folder, none is left out
-    const auto logs = std::filesystem::absolute(options_.request.log_dir(), error);
-    request.mutable_checkpoints()->add_left_out(logs.lexically_normal());
-  }
   request.set_samples_wait(sample >= RenewalInterval(options_.lease(), plan_.nodes_size()));
 }
 

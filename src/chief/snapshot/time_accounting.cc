@@ -21,6 +21,7 @@ std::string AbsoluteFolder(const std::string& folder) {
 }
 
 constexpr std::chrono::milliseconds kLastCheckpointLimit{1'000};
+constexpr int kMaxCheckpointEntries = 100'000;
 
 }  // namespace
 
@@ -46,7 +47,7 @@ void CheckpointWatch::Update() {
   const auto look = [shared = shared_, folder = folder_, left_out = left_out_,
                      begin = base::Deadline::Clock::now()] {
     const std::optional<Checkpoint> newest =
-        files::NewestFile(folder, left_out, base::Deadline::Never());
+        files::NewestFile(folder, left_out, kMaxCheckpointEntries);
     const std::lock_guard lock(shared->mutex);
     shared->done = true;
     shared->newest = newest;

@@ -236,11 +236,13 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
   const uint64_t generation = job_.nodes.Prepare(members);
   making_.results = NodeResults(members.size());
   waits_.Begin(members);
+  const auto checkpoints = CheckpointsToCompare(job_.options.request(), members.size());
   for (uint32_t i = 0; i < members.size(); ++i) {
     v1::PrepareRequest request;
     *request.mutable_node() = attempt.member_plan(i);
     *request.mutable_environment() = attempt.plan().environment();
     if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
+    if (checkpoints) *request.mutable_checkpoints() = *checkpoints;
     request.set_frees_gpus(attempt.number() > 0);
     request.set_generation(generation);
     // Everything else was checked before.

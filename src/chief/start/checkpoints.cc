@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
+#include <system_error>
 
 #include "base/quantity.h"
 #include "base/wall_clock.h"
@@ -28,6 +30,18 @@ bool IsSameCheckpoint(const v1::CheckpointFact& one, const v1::CheckpointFact& o
 }
 
 }  // namespace
+
+std::optional<v1::CheckpointRequest> CheckpointsToCompare(const v1::JobRequest& request,
+                                                          size_t nodes) {
+  if (request.checkpoint_dir().empty() || nodes < 2) return std::nullopt;
+  v1::CheckpointRequest checkpoints;
+  checkpoints.set_folder(request.checkpoint_dir());
+  std::error_code error;  // without a current folder, none is left out
+  auto logs = std::filesystem::absolute(request.log_dir(), error).lexically_normal();
+  if (!logs.has_filename()) logs = logs.parent_path();  // written with a slash at its end
+  checkpoints.add_left_out(logs);
+  return checkpoints;
+}
 
 std::string CheckpointsDiffer(const std::vector<NodeCheckpoint>& nodes) {
   struct Group {

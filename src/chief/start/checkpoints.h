@@ -1,12 +1,19 @@
 // Compares the newest checkpoints of the nodes, before ranks resume from them.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "autodist/v1/job_request.pb.h"
 #include "autodist/v1/prepare.pb.h"
 
 namespace autodist::chief {
+
+// What to search on each node of an attempt. Absent: there is nothing to compare.
+std::optional<v1::CheckpointRequest> CheckpointsToCompare(const v1::JobRequest& request,
+                                                          size_t nodes);
 
 struct NodeCheckpoint {
   std::string address;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "chief/start/checkpoints.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
 
@@ -23,6 +24,7 @@ Result<std::unique_ptr<launch::Launcher>> FirstLaunch::Begin(const Attempt& atte
     options.probe = preflight_->probe();
   }
   options.pmix = attempt.pmix();
+  options.checkpoints = CheckpointsToCompare(job_.options.request(), attempt.nodes().size());
   options.progress = waits_.progress();
   options.greeting = [this](uint32_t node) { return job_.nodes.node(node).Greeting(); };
   AD_ASSIGN_OR_RETURN(std::unique_ptr<launch::Launcher> launcher,

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "agent/prepare/local_checkpoint.h"
 #include "support/quiet_supervisor.h"
 #include "support/temp_folder.h"
 
@@ -360,6 +361,23 @@ TEST_F(PrepareTest, TheNewestCheckpointIsReportedIfRequested) {
     EXPECT_EQ(Prepare().checkpoint->name(), "step-1/model.pt") << folder;
     EXPECT_GT(Prepare().checkpoint->written_ns(), 0);
   }
+  request_.mutable_checkpoints()->set_folder("/proc/self");
+  EXPECT_FALSE(Prepare().checkpoint) << "no local disk";
+}
+
+TEST(LocalCheckpointTest, OnlyLocalDisksAreOfOneMachine) {
+  struct Row {
+    const char* what;
+    unsigned long type;
+    bool local;
+  };
+  constexpr Row kRows[] = {
+      {"ext4", 0xEF53, true},        {"xfs", 0x58465342, true},     {"tmpfs", 0x01021994, true},
+      {"overlay", 0x794c7630, true}, {"NFS", 0x6969, false},        {"Lustre", 0x0bd00bd0, false},
+      {"GPFS", 0x47504653, false},   {"FUSE", 0x65735546, false},   {"CIFS", 0xFF534D42, false},
+      {"9p", 0x01021997, false},     {"CephFS", 0x00c36400, false},
+  };
+  for (const Row& row : kRows) EXPECT_EQ(IsOnOneMachine(row.type), row.local) << row.what;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr milliseconds kALook{2'000};  // a scan takes no longer here
 
 std::optional<Checkpoint> NewestFile(const std::string& folder,
                                      const std::vector<std::string>& left_out = {}) {
-  return files::NewestFile(folder, left_out, base::Deadline::Never());
+  return files::NewestFile(folder, left_out, 1000);
 }
 
 class CheckpointWatchTest : public testing::Test {
@@ -100,9 +100,11 @@ TEST_F(CheckpointWatchTest, AFileWithAFutureTimeHidesNoOther) {
   EXPECT_EQ(NewestFile(Folder())->written_ns, 100 * kSecond);
 }
 
-TEST_F(CheckpointWatchTest, ASlowScanHasNoResult) {
+TEST_F(CheckpointWatchTest, AScanOfPartOfAFolderIsIncomplete) {
   Write("model.pt", 100 * kSecond);
-  EXPECT_FALSE(files::NewestFile(Folder(), {}, base::Deadline::After(std::chrono::seconds(0))));
+  Write("other.pt", 100 * kSecond);
+  EXPECT_TRUE(files::NewestFile(Folder(), {}, 2)->complete);
+  EXPECT_FALSE(files::NewestFile(Folder(), {}, 1)->complete);
 }
 
 TEST_F(CheckpointWatchTest, AFileIsNotAFolder) {

@@ -19,6 +19,17 @@ NodeCheckpoint Newest(const std::string& address, const std::string& name = "",
   return node;
 }
 
+TEST(CheckpointsTest, OneNodeHasNothingToCompare) {
+  v1::JobRequest request;
+  EXPECT_FALSE(CheckpointsToCompare(request, 2));
+  request.set_checkpoint_dir("ckpt");
+  request.set_log_dir("/logs/");
+  EXPECT_FALSE(CheckpointsToCompare(request, 1));
+  ASSERT_TRUE(CheckpointsToCompare(request, 2));
+  EXPECT_EQ(CheckpointsToCompare(request, 2)->folder(), "ckpt");
+  EXPECT_EQ(CheckpointsToCompare(request, 2)->left_out(0), "/logs");
+}
+
 TEST(CheckpointsTest, OnlyDifferentOnesAreNamed) {
   setenv("TZ", "UTC", 1);
   tzset();
