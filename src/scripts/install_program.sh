@@ -9,17 +9,13 @@
 # /tmp that belongs to the user. Only the complete program gets its final name; until then the name
 # contains the session's nonce and the task, because several nodes may share a home folder. The
 # upload has a time limit, because an sshd may not notice for hours that the network was cut.
+#
+# A node that has the program needs only what `enter` uses, and sleep, without which the main program
+# of a created container (until_agent_ends.sh) would not wait.
 # shellcheck disable=SC2034 # o is for run
 n=$1 w=$2 k=$3 f=$4 o=$(umask) x='';
 printf '\nAUTODIST-SHELL %s\n' "$n";
-for m in uname id ls wc mkdir rm mv chmod head timeout; do
-  command -v "$m" > /dev/null || x="$x${x:+, }$m";
-done;
-[ -z "$x" ] || {
-  printf 'not in PATH: %s\nhint: install them there (coreutils or busybox), also in a container image\n' "$x" >&2;
-  exit 1;
-};
-m=$(uname -m);
+m=$(uname -m 2> /dev/null);
 umask 077;
 shift 4;
 s=;
@@ -28,7 +24,14 @@ while [ "$1" != - ]; do
   shift 5;
 done;
 shift;
-if [ -n "$s" ] && enter "$k" "$f" "$s" "$b"; then run "$@"; fi;
+if [ -n "$s" ] && command -v sleep > /dev/null && enter "$k" "$f" "$s" "$b" 2> /dev/null; then run "$@"; fi;
+for i in uname id ls wc mkdir rm mv chmod head timeout sleep; do
+  command -v "$i" > /dev/null || x="$x${x:+, }$i";
+done;
+[ -z "$x" ] || {
+  printf 'not in PATH: %s\nhint: install them there (coreutils or busybox), also in a container image\n' "$x" >&2;
+  exit 1;
+};
 
 h="${HOME:-/dev/null}/.cache/autodist/$k/$s" t="./$f.$n${SLURM_PROCID-}";
 p="$t.packed" r='' v=$(printf '\nx');

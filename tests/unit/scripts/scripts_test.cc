@@ -79,14 +79,42 @@ TEST(ScriptsTest, MissingProgramsAreNamed) {
   };
   EXPECT_EQ(output_of_start(),
             "\nAUTODIST-SHELL NONCE\n"
-            "not in PATH: uname, id, ls, wc, mkdir, rm, mv, chmod, head, timeout\n"
+            "not in PATH: uname, id, ls, wc, mkdir, rm, mv, chmod, head, timeout, sleep\n"
             "hint: install them there (coreutils or busybox), also in a container image\n");
-  for (const char* name : {"uname", "id", "ls", "mkdir", "rm", "mv", "chmod", "head", "timeout"}) {
+  for (const char* name :
+       {"uname", "id", "ls", "mkdir", "rm", "mv", "chmod", "head", "timeout", "sleep"}) {
     const std::string program = folder + "/" + name;
     std::ofstream(program) << "#!/bin/sh\n";
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   }
   EXPECT_NE(output_of_start().find("not in PATH: wc\n"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ScriptsTest, AnInstalledProgramNeedsFewOthers) {
+  std::string folder = "/tmp/scripts_test.XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string place = folder + "/.cache/autodist/agent/VERSION";
+  ASSERT_EQ(std::system(("umask 077; mkdir -p " + place).c_str()), 0);
+  for (const std::string& program : {place + "/f", folder + "/uname", folder + "/sleep"}) {
+    std::ofstream(program) << "#!/bin/sh\necho MACHINE\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+  for (const char* name : {"id", "ls", "wc"}) {
+    const std::string links = "ln -s $(command -v " + std::string(name) + ") " + folder;
+    ASSERT_EQ(std::system(links.c_str()), 0);
+  }
+  const std::string script = Script({"start_agent", "own_folder", "install_program"});
+  const std::string size = std::to_string(std::filesystem::file_size(place + "/f"));
+  const std::string command = "PATH=" + folder + " HOME=" + folder + " /bin/sh -c " +
+                              base::ShellQuote(script) +
+                              " sh NONCE 5 agent f MACHINE VERSION 1 1 " + size + " - 2>&1";
+  FILE* const output = popen(command.c_str(), "r");
+  ASSERT_NE(output, nullptr);
+  std::array<char, 500> printed{};
+  (void)!fread(printed.data(), 1, printed.size() - 1, output);
+  EXPECT_EQ(pclose(output), 0);
+  EXPECT_STREQ(printed.data(), "\nAUTODIST-SHELL NONCE\nMACHINE\n");
   std::filesystem::remove_all(folder);
 }
 
