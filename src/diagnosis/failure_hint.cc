@@ -188,10 +188,12 @@ std::string RoomLeft(const v1::FullFileSystem* full) {
                            : ", of which " + base::BinaryBytes(full->free()) + " is free";
 }
 
-// Whether a write without room was probably one to /dev/shm, not to a disk.
-bool IsTheFullest(const v1::FullFileSystem& memory, const v1::FailureFacts& facts) {
+// Whether a failed write that no message places was probably one to /dev/shm: a full disk or file
+// server, or a mapped file that was truncated, is the other possibility.
+bool HasNoRoom(const v1::FullFileSystem& memory, uint64_t size) {
   constexpr uint64_t kNearlyNothing = uint64_t{16} << 20;  // bytes
-  return memory.free() < kNearlyNothing || facts.full_file_systems_size() == 1;
+  constexpr uint64_t kParts = 20;
+  return memory.free() <= std::min(kNearlyNothing, size / kParts);
 }
 
 // Of a rank that wrote to a mapped file, or whose data loader or NCCL did.
@@ -199,13 +201,13 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
   constexpr uint64_t kSmall = uint64_t{1} << 30;  // bytes
   const bool says_so = Says(failed.reason, "killed by signal: Bus error") ||
                        Says(failed.reason, "insufficient shared memory (shm)") ||
+                       Says(failed.reason, "unable to write to file </torch_") ||
                        Says(failed.reason, "creating shared memory segment");
   const bool no_space = Says(failed.reason, "No space left on device");
   const uint64_t size = failed.facts.shared_memory_size();
   const v1::FullFileSystem* full = FullSharedMemory(failed.facts);
-  const bool may_be =
-      full ? says_so || failed.bus_error || (no_space && IsTheFullest(*full, failed.facts))
-           : says_so && size < kSmall;
+  const bool may_be = full ? says_so || ((failed.bus_error || no_space) && HasNoRoom(*full, size))
+                           : says_so && size < kSmall;
   if (!may_be) return std::nullopt;
   return FailureHint{
       (says_so || no_space) && size > 0
@@ -219,7 +221,7 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
 
 std::string FullSharedMemoryText(const v1::FailureFacts& facts) {
   const v1::FullFileSystem* full = FullSharedMemory(facts);
-  if (!full) return "";
+  if (!full || !HasNoRoom(*full, facts.shared_memory_size())) return "";
   const std::string size = base::BinaryBytes(facts.shared_memory_size());
   return full->free() == 0 ? "/dev/shm on the node is full (" + size + ")"
                            : "/dev/shm on the node has " + base::BinaryBytes(full->free()) +

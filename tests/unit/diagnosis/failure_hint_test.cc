@@ -186,12 +186,42 @@ TEST(FailureHintTest, SharedMemoryIsNamedIfItIsFullOrSmall) {
   EXPECT_THAT(HintOf(failed)->remedy, StartsWith("enlarge /dev/shm"));
   EXPECT_EQ(FullSharedMemoryText({}), "");
   EXPECT_EQ(FullSharedMemoryText(failed.facts), "/dev/shm on the node is full (2.0 MiB)");
-  failed.facts.mutable_full_file_systems(0)->set_free(1 << 20);
-  EXPECT_EQ(FullSharedMemoryText(failed.facts), "/dev/shm on the node has 1.0 MiB of 2.0 MiB free");
+  failed.facts.mutable_full_file_systems(0)->set_free(64 << 10);
+  EXPECT_EQ(FullSharedMemoryText(failed.facts),
+            "/dev/shm on the node has 64.0 KiB of 2.0 MiB free");
 }
 
-TEST(FailureHintTest, AWriteWithoutRoomWasToTheFullestFileSystem) {
-  FailedRank failed = Failed("OSError: [Errno 28] No space left on device, t.py:7");
+// An ENOSPC may be of a file server, and a SIGBUS of a mapped file that was truncated.
+TEST(FailureHintTest, SharedMemoryWithRoomIsNotBlamedWithoutAMessage) {
+  struct Row {
+    const char* what;
+    uint64_t size;  // MiB, as the next
+    uint64_t free;
+    bool blamed;
+  };
+  constexpr Row kRows[] = {
+      {"full", 64, 0, true},         {"nearly full", 64, 3, true},
+      {"half empty", 64, 30, false}, {"some room", 512, 200, false},
+      {"large", 64'000, 15, true},   {"large, with room", 64'000, 100, false},
+  };
+  for (const Row& row : kRows) {
+    for (const bool bus_error : {false, true}) {
+      FailedRank failed =
+          Failed(bus_error ? "" : "OSError: [Errno 28] No space left on device, t.py:7");
+      failed.bus_error = bus_error;
+      failed.facts.set_shared_memory_size(row.size << 20);
+      v1::FullFileSystem& memory = *failed.facts.add_full_file_systems();
+      memory.set_folder("/dev/shm");
+      memory.set_free(row.free << 20);
+      EXPECT_EQ(HintOf(failed).has_value(), row.blamed) << row.what;
+      EXPECT_EQ(!FullSharedMemoryText(failed.facts).empty(), row.blamed) << row.what;
+    }
+  }
+}
+
+TEST(FailureHintTest, AMessageThatNamesSharedMemoryNeedsMoreRoom) {
+  FailedRank failed = Failed(
+      "RuntimeError: unable to write to file </torch_109_2>: No space left on device (28), t.py:7");
   failed.facts.set_shared_memory_size(uint64_t{1} << 30);
   v1::FullFileSystem& memory = *failed.facts.add_full_file_systems();
   memory.set_folder("/dev/shm");
@@ -199,6 +229,7 @@ TEST(FailureHintTest, AWriteWithoutRoomWasToTheFullestFileSystem) {
   ASSERT_TRUE(HintOf(failed));
   EXPECT_EQ(HintOf(failed)->fact, "/dev/shm of host2 has 1.0 GiB, of which 200.0 MiB is free");
   failed.facts.add_full_file_systems()->set_folder("/data");
+  failed.reason = "OSError: [Errno 28] No space left on device, t.py:7";
   EXPECT_EQ(HintOf(failed)->fact, "/data of host2 is full");
 }
 
