@@ -125,10 +125,12 @@ bool IsOnOneNode(const v1::JobSnapshot& snapshot, const RankActivity& one,
 // By the end of a connection, the ranks that have it. Addresses such as 127.0.0.1 are of each node.
 using Owners = std::multimap<std::string_view, const RankActivity*>;
 
-// The rank for which `rank` waits; nullptr: unknown, or itself.
+// The rank for which `rank` waits; nullptr: unknown, or itself. At the rendezvous port, a thread of
+// rank 0 answers when any other rank has set a key.
 const RankActivity* AwaitedBy(const v1::JobSnapshot& snapshot, const RankActivity& rank,
-                              const Owners& owners) {
+                              const Owners& owners, const Rendezvous& given) {
   const std::string_view end = rank.now.awaits_end;
+  if (!given.port.empty() && end.ends_with(":" + given.port)) return nullptr;
   const bool is_local = end.starts_with("127.") || end.starts_with("[::1]:");
   const auto [first, last] = owners.equal_range(end);
   for (auto owner = first; owner != last; ++owner) {
@@ -143,18 +145,25 @@ const RankActivity* AwaitedBy(const v1::JobSnapshot& snapshot, const RankActivit
 // The ranks of the circle that `first` leads to, each before the one for which it waits; empty:
 // none. `seen`: ranks that lead to none.
 Ranks CircleFrom(const v1::JobSnapshot& snapshot, const RankActivity& first, const Owners& owners,
-                 std::set<const RankActivity*>& seen) {
+                 const Rendezvous& given, std::set<const RankActivity*>& seen) {
   Ranks path;
   const RankActivity* at = &first;
-  for (; at && seen.insert(at).second && StandsAtSocket(*at); at = AwaitedBy(snapshot, *at, owners))
+  while (at && seen.insert(at).second && StandsAtSocket(*at)) {
     path.push_back(at);
+    at = AwaitedBy(snapshot, *at, owners, given);
+  }
   return {std::ranges::find(path, at), path.end()};
 }
 
 }  // namespace
 
-std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                                     const Rendezvous& given) {
   constexpr size_t kShownInCircle = 4;
+  // One of the circle may serve others, and answer when they are done.
+  if (std::ranges::any_of(ranks, [](const RankActivity& rank) { return rank.now.MayBeAtWork(); })) {
+    return std::nullopt;
+  }
   Owners owners;
   for (const RankActivity& rank : ranks) {
     for (const std::string& end : rank.now.own_ends) owners.emplace(end, &rank);
@@ -162,15 +171,15 @@ std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Acti
   Ranks circle;
   std::set<const RankActivity*> seen;
   for (size_t i = 0; i < ranks.size() && circle.empty(); ++i) {
-    circle = CircleFrom(snapshot, ranks[i], owners, seen);
+    circle = CircleFrom(snapshot, ranks[i], owners, given, seen);
   }
   if (circle.empty()) return std::nullopt;
   std::ranges::rotate(circle, std::ranges::min_element(circle, {}, &RankActivity::rank));
   std::string text;
   for (size_t i = 0; i < std::min(circle.size(), kShownInCircle); ++i) {
     const RankActivity& next = *circle[(i + 1) % circle.size()];
-    text += (i == 0 ? "" : ", ") + snapshot::RankName(snapshot, circle[i]->rank) + " for " +
-            "rank " + std::to_string(next.rank) +
+    text += (i == 0 ? "" : ", ") + snapshot::RankName(snapshot, circle[i]->rank) + " for rank " +
+            std::to_string(next.rank) +
             (circle[i]->now.place.empty() ? "" : " in " + circle[i]->now.place);
   }
   if (circle.size() > kShownInCircle) text += " and so on";

@@ -23,7 +23,9 @@ std::optional<v1::Issue> CannotConnectCause(const v1::JobSnapshot& snapshot,
                                             bool stalled);
 
 // Finds ranks each of which waits at a socket for the next one, and the last for the first. Their
-// main threads have not run between two samples, and no data have moved. nullopt: none.
-std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
+// main threads have not run between two samples, and no data have moved. nullopt: none, or
+// a rank may be at work, for which they may wait.
+std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                                     const Rendezvous& given);
 
 }  // namespace autodist::why

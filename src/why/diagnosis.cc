@@ -242,7 +242,7 @@ std::optional<v1::Issue> WhatStands(const Known& known, const Activities& ranks,
     return cause;
   }
   if (auto cause = BehindCause(known.now, ranks, known.stalled)) return cause;
-  if (auto cause = CircleCause(known.now, ranks)) return cause;
+  if (auto cause = CircleCause(known.now, ranks, known.rendezvous)) return cause;
   return StandstillCause(known.now, ranks, known.stalled);
 }
 

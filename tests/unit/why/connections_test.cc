@@ -166,6 +166,33 @@ TEST_F(ConnectionsTest, ARankThatRunsBreaksTheCircle) {
   EXPECT_EQ(Says().find("wait for each other"), std::string::npos) << Says();
 }
 
+TEST_F(ConnectionsTest, ARankAtWorkMayBeAwaitedByTheCircle) {
+  for (int rank = 0; rank < 2; ++rank) Rank(InRing(rank, 2));
+  EXPECT_NE(Says().find("ranks 0-1 wait for each other"), std::string::npos) << Says();
+  Rank(ConnectingRank("", "", "running"));
+  EXPECT_EQ(Says().find("wait for each other"), std::string::npos) << Says();
+}
+
+// A thread of rank 0 answers rank 1 when another rank has set the key.
+TEST_F(ConnectionsTest, TheStoreOfRankZeroIsNotRankZero) {
+  const auto at = [](const std::string& to, const std::string& own) {
+    return "process 100 (sleeping): ./a\n  thread 100 (a): sleeping in sk_wait_data\n    file: "
+           "socket to " +
+           to + "\n    switched 100 times\n  connected at " + own + "\n";
+  };
+  for (const char* port : {"29500", "4711"}) {
+    known_.rendezvous.port = port;
+    known_.now.clear_ranks();
+    known_.now.clear_nodes();
+    known_.stacks.clear();
+    known_.stacks_earlier.clear();
+    Rank(at("10.0.0.2:4000", "10.0.0.1:29500 10.0.0.1:4001"));
+    Rank(at("10.0.0.1:29500", "10.0.0.2:4000"));
+    const bool circle = Says().find("wait for each other") != std::string::npos;
+    EXPECT_EQ(circle, known_.rendezvous.port != "29500") << Says();
+  }
+}
+
 TEST_F(ConnectionsTest, ALocalAddressIsThatOfTheSameNode) {
   const auto at = [](const char* to, const char* own) {
     return "process 100 (sleeping): ./a\n  thread 100 (a): sleeping in sk_wait_data\n    file: "
