@@ -309,6 +309,12 @@ Result<NcclView> ReadNcclJson(std::string_view json) {
   return view;
 }
 
+std::vector<std::string> NcclRasEndpoints(const std::string& address) {
+  std::vector<std::string> endpoints;
+  for (const base::ListenAddress& to : ParseAddress(address)) endpoints.push_back(to.ToString());
+  return endpoints;
+}
+
 NcclView AskNccl(const std::string& address, const std::vector<pid_t>& processes,
                  Deadline deadline) {
   for (const base::ListenAddress& to : ParseAddress(address)) {

@@ -27,6 +27,9 @@ struct NcclView {
   std::vector<Process> processes;  // the known ones; empty before NCCL 2.28
 };
 
+// Where AskNccl connects to: "127.0.0.1:28028" and "[::1]:28028" for "localhost:28028".
+std::vector<std::string> NcclRasEndpoints(const std::string& address);
+
 // Returns NCCL's report about all processes of the job that it knows, as received until the
 // deadline. `address`: a numeric address and a port, or "localhost", for which NCCL uses 127.0.0.1
 // or ::1, according to the node's /etc/hosts. Any user's program may listen there: an answer counts

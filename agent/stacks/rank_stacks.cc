@@ -82,34 +82,37 @@ Nccl Ask(const std::string& address, const std::map<uint32_t, pid_t>& ranks) {
     const std::vector<pid_t> its = WithDescendants(pid);
     processes.insert(processes.end(), its.begin(), its.end());
   }
-  const NcclView view = AskNccl(address.empty() ? kNcclRasAddress : address, processes,
-                                base::Deadline::After(kNcclLimit));
+  const NcclView view = AskNccl(address, processes, base::Deadline::After(kNcclLimit));
   return {view.summary, NcclCounts(view)};
 }
 
-// Gathers the failed connections of this node from the look before on, or from the begin of this
-// one, until they are read. Thread-safe.
+// Gathers the failed connections of this node since the previous look, and during this one if it
+// goes on. Thread-safe.
 class FailedSoFar {
  public:
-  FailedSoFar(ConnectionWatch& watch, bool goes_on) : watch_(watch), goes_on_(goes_on) { Take(); }
+  // `goes_on`: also for the next look. `own`: destinations of the agent itself.
+  FailedSoFar(ConnectionWatch& watch, bool goes_on, std::vector<std::string> own)
+      : watch_(watch), own_(std::move(own)), failed_(watch.Drain()) {
+    if (goes_on) {
+      watch.Begin();
+    } else {
+      watch = ConnectionWatch();
+    }
+  }
 
   FailedConnections Now() {
     const std::lock_guard lock(mutex_);
-    Take();
+    for (const auto& [to, attempts] : watch_.Drain()) {
+      failed_[to].refused += attempts.refused;
+      failed_[to].failed += attempts.failed;
+    }
+    for (const std::string& to : own_) failed_.erase(to);
     return failed_;
   }
 
  private:
-  void Take() {
-    for (const auto& [to, attempts] : watch_.End()) {
-      failed_[to].refused += attempts.refused;
-      failed_[to].failed += attempts.failed;
-    }
-    if (goes_on_) watch_.Begin();
-  }
-
   ConnectionWatch& watch_;
-  const bool goes_on_;  // also for the next look
+  const std::vector<std::string> own_;
   std::mutex mutex_;
   FailedConnections failed_;
 };
@@ -137,11 +140,11 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
                        const std::function<void(uint32_t rank, const RankReport& report)>& send) {
   const std::string& files = place.files;
   const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
-  FailedSoFar failed(connections, wanted.watch());
+  std::string ras = rank_environment.Get("NCCL_RAS_ADDR");
+  if (ras.empty()) ras = kNcclRasAddress;
+  FailedSoFar failed(connections, wanted.watch(), NcclRasEndpoints(ras));
   auto other = base::Async([job = place.job_id] { return BusiestOther(job); }).share();
-  auto nccl = base::Async([address = rank_environment.Get("NCCL_RAS_ADDR"), running] {
-                return Ask(address, running);
-              }).share();
+  auto nccl = base::Async([ras, running] { return Ask(ras, running); }).share();
   const std::set<uint32_t> recording =
       wanted.flight_records() ? RecordingRanks(files) : std::set<uint32_t>();
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());

@@ -253,7 +253,7 @@ void AddClosedSockets(std::string_view messages, FailedConnections& failed) {
 }
 
 void ConnectionWatch::Begin() {
-  socket_.Reset();
+  if (socket_.valid()) return;
   base::UniqueFd diag = OpenDiag();
   sockaddr_nl groups{};
   groups.nl_family = AF_NETLINK;
@@ -263,7 +263,7 @@ void ConnectionWatch::Begin() {
   if (diag.valid() && bind(diag.get(), address, sizeof groups) == 0) socket_ = std::move(diag);
 }
 
-FailedConnections ConnectionWatch::End() {
+FailedConnections ConnectionWatch::Drain() {
   constexpr int kMaxReports = 10'000;
   FailedConnections failed;
   std::vector<char> buffer(kLargestNetlinkPart);
@@ -273,7 +273,6 @@ FailedConnections ConnectionWatch::End() {
     if (got <= 0) break;
     AddClosedSockets(std::string_view(buffer.data(), static_cast<size_t>(got)), failed);
   }
-  socket_.Reset();
   return failed;
 }
 

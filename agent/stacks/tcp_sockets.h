@@ -81,10 +81,11 @@ void AddClosedSockets(std::string_view messages, FailedConnections& failed);
 // port. Not thread-safe; does not block.
 class ConnectionWatch {
  public:
-  // Without support by the kernel, nothing is seen.
+  // Begins, unless it watches. From then on the kernel needs some time for each socket. Without
+  // support by the kernel, nothing is seen.
   void Begin();
-  // Returns what was seen since Begin. Until then, the kernel needs some time for each socket.
-  FailedConnections End();
+  // Returns what was seen since the call before, or since Begin; empty if it does not watch.
+  FailedConnections Drain();
 
  private:
   base::UniqueFd socket_;

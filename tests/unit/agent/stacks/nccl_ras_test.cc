@@ -118,6 +118,14 @@ TEST_F(NcclRasTest, AnAnswerOfAnotherProcessDoesNotCount) {
   EXPECT_EQ(Summary(), "");
 }
 
+// Failed connections there are those of the agent.
+TEST(NcclRasEndpointsTest, AreThoseOfTheAddress) {
+  using Endpoints = std::vector<std::string>;
+  EXPECT_EQ(NcclRasEndpoints(kNcclRasAddress), (Endpoints{"127.0.0.1:28028", "[::1]:28028"}));
+  EXPECT_EQ(NcclRasEndpoints("10.0.0.7:1"), Endpoints{"10.0.0.7:1"});
+  EXPECT_EQ(NcclRasEndpoints("nonsense"), Endpoints{});
+}
+
 TEST_F(NcclRasTest, NoListenerMeansNoNccl) {
   listener_.Reset();
   EXPECT_EQ(Summary(), "");

@@ -95,21 +95,21 @@ TEST(ConnectionWatchTest, SeesRefusedConnections) {
     const base::UniqueFd connected(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(connect(connected.get(), to.get(), to.length()), 0);
   }
-  EXPECT_FALSE(watch.End().contains(refusing));
+  EXPECT_FALSE(watch.Drain().contains(refusing));
   listener->socket.Reset();
   // The kernel reports a little later.
   FailedAttempts seen;
   for (const Deadline limit = Deadline::After(kLimit); seen.refused == 0 && !limit.Expired();) {
-    watch.Begin();
     base::UniqueFd refused(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     ASSERT_EQ(connect(refused.get(), to.get(), to.length()), -1);
     pollfd answered{refused.get(), POLLOUT, 0};
     ASSERT_EQ(poll(&answered, 1, static_cast<int>(std::chrono::milliseconds(kLimit).count())), 1);
     refused.Reset();
     poll(nullptr, 0, 10);
-    seen = watch.End()[refusing];
+    seen = watch.Drain()[refusing];
   }
   EXPECT_EQ(seen, (FailedAttempts{.refused = 1}));
+  EXPECT_FALSE(watch.Drain().contains(refusing)) << "each is returned once";
 }
 
 TEST(TcpTrafficTest, TruncationEndsParsing) {
