@@ -58,7 +58,7 @@ bool ProvesEnd(const std::string& what) {
   return (docker || what.starts_with("Error: ")) && Has(what, kContainerGone);
 }
 
-// Whether a shell, in its own words, has not found the program.
+// Whether the line is what a shell prints if it does not find the program.
 bool IsMissing(std::string_view line, const std::string& program) {
   if (program.empty()) return false;
   return line.ends_with(": " + program + ": not found") ||
