@@ -8,18 +8,20 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 
 // The interval at which the times of new files advance: a tick of the kernel, or a second in file
-// systems that keep only those.
-int64_t StepOfTimes(int64_t now) {
+// systems that keep only those, as the folder's may be if no time was measured there.
+int64_t StepOfTimes(std::optional<int64_t> measured) {
   timespec tick{};
   clock_getres(CLOCK_REALTIME_COARSE, &tick);
-  return now % kSecond == 0 ? kSecond : tick.tv_nsec;
+  return measured.value_or(0) % kSecond == 0 ? kSecond : tick.tv_nsec;
 }
 
 }  // namespace
 
-JobSpan::JobSpan(const JobAge& age, int64_t now) : error_(age.error.count()) {
+JobSpan::JobSpan(const JobAge& age, std::optional<int64_t> measured, int64_t clock)
+    : error_(age.error.count()) {
+  const int64_t now = measured.value_or(clock);
   // Rounded down as the time of a file that was written at the beginning.
-  if (age.began) began_ = now - age.began->count() - StepOfTimes(now);
+  if (age.began) began_ = now - age.began->count() - StepOfTimes(measured);
   if (age.ended) ended_ = now - age.ended->count();
 }
 

@@ -17,8 +17,9 @@ struct JobAge {
 
 class JobSpan {
  public:
-  // `now`: the time that a file has which is written now, in nanoseconds since 1970.
-  JobSpan(const JobAge& age, int64_t now);
+  // `measured`: the time that a file has which is written in the folder now, in nanoseconds since
+  // 1970; absent: none can be made there. `clock`: the time of this machine.
+  JobSpan(const JobAge& age, std::optional<int64_t> measured, int64_t clock);
 
   // Whether the file was written during the job, or has become another one under its name. Files of
   // --sync have a time of modification from another machine, but were changed here (ctime) before.

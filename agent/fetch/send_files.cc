@@ -148,7 +148,7 @@ Result<MatchingFiles> FindFiles(const std::string& folder, const files::FilePatt
                                 const JobAge& age, const std::function<bool()>& go_on) {
   base::UniqueFd root(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, "the working directory " + folder);
-  const JobSpan span(age, files::TimeOfFilesNow(root.get()));
+  const JobSpan span(age, files::MeasuredTimeOfFiles(root.get()), base::NanosecondsSince1970());
   Search search(patterns, span, go_on);
   AD_RETURN_IF_ERROR(search.Visit(root.get()));
   search.found().folder = std::move(root);

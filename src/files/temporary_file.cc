@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "base/split.h"
 #include "base/wall_clock.h"
+#include "files/file_tree.h"
 
 namespace autodist::files {
 namespace {
@@ -119,14 +120,18 @@ base::UniqueFd OpenFolderWithin(int root, std::string_view path) {
   return folder;
 }
 
-int64_t TimeOfFilesNow(int folder) {
+std::optional<int64_t> MeasuredTimeOfFiles(int folder) {
   const auto file = TemporaryFile::Create(folder);
   struct stat info;
   // A write, because an empty file may have the time of this machine.
   if (!file.ok() || write(file->fd(), "x", 1) != 1 || fstat(file->fd(), &info) != 0) {
-    return base::NanosecondsSince1970();
+    return std::nullopt;
   }
-  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  return ModifiedNs(info);
+}
+
+int64_t TimeOfFilesNow(int folder) {
+  return MeasuredTimeOfFiles(folder).value_or(base::NanosecondsSince1970());
 }
 
 int SetModified(int fd, int64_t modified_ns) {

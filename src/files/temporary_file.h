@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,7 +67,9 @@ base::UniqueFd OpenFileIn(int folder, const std::string& name);
 base::UniqueFd OpenFolderWithin(int root, std::string_view path);
 
 // Returns the time by the clock of the file server of an open folder, which new files get, since
-// 1970; that of this machine if no file can be made there.
+// 1970; nullopt if no file can be made there.
+std::optional<int64_t> MeasuredTimeOfFiles(int folder);
+// The same, or the time of this machine.
 int64_t TimeOfFilesNow(int folder);
 
 // Like futimens: -1, and errno.

@@ -81,6 +81,8 @@ TEST_F(TemporaryFileTest, TimesAreThoseOfNewFiles) {
   EXPECT_LE(written, TimeOfFilesNow(fd_.get()));
   EXPECT_EQ(Files(), 1u);
   EXPECT_GT(TimeOfFilesNow(-1), 0);
+  EXPECT_TRUE(MeasuredTimeOfFiles(fd_.get()));
+  EXPECT_FALSE(MeasuredTimeOfFiles(-1));
 }
 
 TEST_F(TemporaryFileTest, AnUnwritableFolderIsAnError) {

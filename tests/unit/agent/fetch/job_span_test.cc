@@ -41,7 +41,7 @@ TEST(JobSpanTest, FilesThatTheJobHasChanged) {
       {"an older file, moved after that", ended, 500'000, 10'000, false},
   };
   for (const auto& row : rows) {
-    const JobSpan span(row.age, kNow);
+    const JobSpan span(row.age, kNow, 0);
     EXPECT_EQ(span.HasChanged(kNow - row.modified_ms_ago * kMs, kNow - row.changed_ms_ago * kMs),
               row.expected)
         << row.what;
@@ -50,9 +50,17 @@ TEST(JobSpanTest, FilesThatTheJobHasChanged) {
 
 TEST(JobSpanTest, FileSystemsThatKeepWholeSeconds) {
   constexpr int64_t kWhole = 1'700'000'000 * kSecond;  // now, which is up to a second later
-  const JobSpan span({.began = milliseconds(49'950)}, kWhole);
+  const JobSpan span({.began = milliseconds(49'950)}, kWhole, 0);
   EXPECT_TRUE(span.HasChanged(kWhole - 50 * kSecond, kWhole - 50 * kSecond));
   EXPECT_FALSE(span.HasChanged(kWhole - 52 * kSecond, kWhole - 52 * kSecond));
+}
+
+// It may keep whole seconds.
+TEST(JobSpanTest, AFolderInWhichNoTimeWasMeasured) {
+  const JobSpan span({.began = seconds(50)}, std::nullopt, kNow);
+  const int64_t begin = kNow - 50 * kSecond;
+  EXPECT_TRUE(span.HasChanged(begin - 123 * kMs, begin - 123 * kMs));
+  EXPECT_FALSE(span.HasChanged(begin - 2 * kSecond, begin - 2 * kSecond));
 }
 
 }  // namespace
