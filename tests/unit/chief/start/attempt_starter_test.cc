@@ -180,6 +180,18 @@ TEST_F(AttemptStarterTest, AnAttemptIsReadyWhenAllNodesAre) {
   EXPECT_THAT(Messages(), HasSubstr("10.0.0.2: the disk is nearly full"));
 }
 
+TEST_F(AttemptStarterTest, TheFirstLaunchAsksForCheckpoints) {
+  options_.launch.request.set_checkpoint_dir("ckpt");
+  std::optional<v1::CheckpointRequest> asked;
+  options_.make_launcher = [&](const v1::LaunchPlan&, const launch::LaunchOptions& options) {
+    asked = options.checkpoints;
+    return Result<std::unique_ptr<launch::Launcher>>(nodes_.MakeLauncher());
+  };
+  Start(0);
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->folder(), "ckpt");
+}
+
 TEST_F(AttemptStarterTest, EveryNodeThatIsNotReadyIsNamed) {
   nodes_[1].issues = {MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no ./train there")};
   nodes_[2].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
