@@ -31,12 +31,6 @@ void LogNodeWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Co
   }
 }
 
-// Whether a node that was not reached may be off or booting, or its network broken.
-bool IsDown(const Status& not_reached) {
-  return not_reached.code() == StatusCode::kUnavailable ||
-         not_reached.code() == StatusCode::kDeadlineExceeded;
-}
-
 }  // namespace
 
 AttemptStarter::AttemptStarter(const StartingJob& job)
@@ -284,16 +278,20 @@ StartEvent AttemptStarter::JudgeLaunched() {
   return JudgeNodes(nodes, true);
 }
 
-// Returns the nodes that were not reached, if the job can start without them; empty: it cannot.
+bool AttemptStarter::WasNotReached(const launch::LaunchedNode& node) const {
+  return IsDown(node) && !job_.nodes.state(node.node_rank).alive();
+}
+
+// Returns the nodes that are down, if the job can start without them; empty: it cannot. One that
+// refuses the login, or has a wrong name, is a mistake that the user can correct.
 std::set<uint32_t> AttemptStarter::Dispensable(const NodeResults::Nodes& nodes) const {
   std::vector<uint32_t> missing;
   NodeResults::Nodes others;
   for (const launch::LaunchedNode& node : nodes) {
-    const bool reached = node.status.ok() || job_.nodes.state(node.node_rank).alive();
-    if (reached) {
-      others.push_back(node);
-    } else {
+    if (WasNotReached(node)) {
       missing.push_back(node.node_rank);
+    } else {
+      others.push_back(node);
     }
   }
   const bool starts = !missing.empty() && job_.options.plan_attempt &&
@@ -321,10 +319,7 @@ std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) cons
   size_t down = 0;
   for (const launch::LaunchedNode& node : nodes) {
     const v1::NodePlan& plan = job_.plan.nodes(static_cast<int>(node.node_rank));
-    if (node.status.ok() || !plan.reach().has_ssh() || !IsDown(node.status) ||
-        job_.nodes.state(node.node_rank).alive()) {
-      continue;
-    }
+    if (!plan.reach().has_ssh() || !WasNotReached(node)) continue;
     ++down;
     exclude += (down == 1 ? "" : ",") + base::ShellQuote(plan.address());
   }

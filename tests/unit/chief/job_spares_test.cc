@@ -14,6 +14,7 @@ using test::JobTest;
 using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 // The last of three nodes is a spare.
@@ -70,6 +71,13 @@ TEST_F(JobSparesTest, ASpareThatIsDownDoesNotPreventTheStart) {
                                    "without this spare\n"));
   EXPECT_EQ(status_.nodes(2).phase(), v1::NODE_PHASE_LOST);
   EXPECT_EQ(nodes_[2].resumes, 0) << "it lacks the files of --sync";
+}
+
+TEST_F(JobSparesTest, ASpareWithAWrongNamePreventsTheStart) {
+  nodes_[2].launch_fails = Error(StatusCode::kNotFound, "name does not resolve");
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, HasSubstr("1 of 3 nodes cannot run the job"));
+  EXPECT_THAT(planned_, IsEmpty());
 }
 
 TEST_F(JobSparesTest, ANodeThatIsDownIsReplacedBeforeTheStart) {

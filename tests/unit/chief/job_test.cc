@@ -15,6 +15,8 @@ using std::chrono::seconds;
 using test::JobTest;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 TEST_F(JobTest, SucceedsWhenAllRanksDo) {
   loop_.After(seconds(1), [this] { nodes_[2].Write(4, "hello\n"); });
@@ -45,7 +47,10 @@ TEST_F(JobTest, ANodeThatCannotRunTheJobIsReportedAndNothingStarts) {
 TEST_F(JobTest, TheHintNamesANodeThatIsDown) {
   nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
   EXPECT_EQ(Run(), 125);
-  EXPECT_THAT(report_, HasSubstr("\n  hint: to start without this node: --exclude 10.0.0.2; "));
+  EXPECT_THAT(report_,
+              HasSubstr("\n  hint: to start without this node: --exclude 10.0.0.2; to wait "
+                        "until nodes are up: --wait-for-nodes; to start with as many as "
+                        "answer: --min-nodes"));
 }
 
 TEST_F(JobTest, ANodeBeyondMinNodesThatIsDownDoesNotPreventTheStart) {
@@ -57,6 +62,15 @@ TEST_F(JobTest, ANodeBeyondMinNodesThatIsDownDoesNotPreventTheStart) {
   EXPECT_EQ(planned_[0], (std::vector<std::string>{"10.0.0.1", "node3"}));
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2 cannot be reached: connection refused; the job starts "
                                    "without it\n"));
+}
+
+TEST_F(JobTest, ANodeThatRefusesTheLoginPreventsTheStart) {
+  options_.launch.request.set_min_nodes(2);
+  nodes_[1].launch_fails = Error(StatusCode::kPermissionDenied, "key refused");
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, HasSubstr("1 of 3 nodes cannot run the job"));
+  EXPECT_THAT(report_, Not(HasSubstr("--exclude")));
+  EXPECT_THAT(planned_, IsEmpty());
 }
 
 // Ctrl-C once, twice and three times, in every phase.
@@ -368,7 +382,7 @@ TEST_F(JobTest, APortChosenByTheUserIsNotMoved) {
   nodes_[0].taken = {{4711}};
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_, HasSubstr("--master-port"));
-  EXPECT_TRUE(planned_.empty());
+  EXPECT_THAT(planned_, IsEmpty());
 }
 
 TEST_F(JobTest, ALostRaceForAPortIsRetried) {
