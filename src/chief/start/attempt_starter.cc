@@ -325,10 +325,13 @@ std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) cons
   }
   constexpr size_t kMaxExcluded = 5;
   if (down == 0 || down == nodes.size() || down > kMaxExcluded) return "";
-  return "\n  hint: to start without " + std::string(down == 1 ? "this node" : "these nodes") +
-         ": --exclude " + exclude +
-         "; to wait until nodes are up: --wait-for-nodes; to start with as many as "
-         "answer: --min-nodes";
+  const v1::JobRequest& request = job_.options.request();
+  std::string text = "\n  hint: to start without " +
+                     std::string(down == 1 ? "this node" : "these nodes") + ": --exclude " +
+                     exclude;
+  if (request.wait_for_nodes() == 0) text += "; to wait until nodes are up: --wait-for-nodes";
+  if (request.min_nodes() == 0) text += "; to start with as many as answer: --min-nodes";
+  return text;
 }
 
 StartEvent AttemptStarter::JudgePrepared() {

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::JobTest;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -51,6 +52,14 @@ TEST_F(JobTest, TheHintNamesANodeThatIsDown) {
               HasSubstr("\n  hint: to start without this node: --exclude 10.0.0.2; to wait "
                         "until nodes are up: --wait-for-nodes; to start with as many as "
                         "answer: --min-nodes"));
+}
+
+TEST_F(JobTest, TheHintNamesNoOptionThatWasGiven) {
+  options_.launch.request.set_wait_for_nodes(300);
+  options_.launch.request.set_min_nodes(3);
+  nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, EndsWith("\n  hint: to start without this node: --exclude 10.0.0.2"));
 }
 
 TEST_F(JobTest, ANodeBeyondMinNodesThatIsDownDoesNotPreventTheStart) {
