@@ -7,7 +7,6 @@
 #include "base/quantity.h"
 #include "base/wall_clock.h"
 #include "chief/attempt/report.h"
-#include "chief/policy/restart_policy.h"
 #include "chief/start/prepared_text.h"
 #include "plan/plan_text.h"
 
@@ -100,17 +99,15 @@ void AttemptRun::RankFailed() {
                                           base::Elapsed(parts_.options.launch.grace()));
 }
 
-Loop::Time AttemptRun::Tick() {
+Loop::Time AttemptRun::Tick(bool may_restart) {
   JobState& state = attempt_->state();
   if (parts_.loop->Now() >= timeout_at_) {
     timeout_at_ = Loop::Time::max();
-    const bool may_follow =
-        !parts_.stop.requested() &&
-        RestartLimitsOf(parts_.options.request(), parts_.nodes.size()).MayFollow(state.cause());
+    const bool prevents = may_restart && !parts_.stop.requested();
     parts_.stop.TimedOut();
     if (!state.cause()) {
       if (state.TimedOut()) Stop();
-    } else if (may_follow) {
+    } else if (prevents) {
       state.TimedOut();
       const std::string what = "--timeout expired: no further restart";
       parts_.console.Log(LogLevel::kInfo, what);

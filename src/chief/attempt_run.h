@@ -38,8 +38,9 @@ class AttemptRun final : public FleetListener {
   bool NoneRunsOnConnected();
   // Ends the search for missing ranks, because a signal stops the attempt.
   void StopLooking();
-  // Does the work that is due; returns when to call it again.
-  Loop::Time Tick();
+  // Does the work that is due; returns when to call it again. `may_restart`: another attempt may
+  // follow.
+  Loop::Time Tick(bool may_restart);
   // No other attempt follows, so --timeout does not matter any more.
   void IsLast() { timeout_at_ = Loop::Time::max(); }
   // Keeps the result of the search for missing ranks; the job is over.

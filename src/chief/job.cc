@@ -38,7 +38,8 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
   base::SetExceptionHandler([&loop = *parts_.loop](std::exception_ptr thrown) {
     loop.Post([thrown = std::move(thrown)] { std::rethrow_exception(thrown); });
   });
-  parts_.loop->AddTimer([this] { return std::min(run_.Tick(), suspension_.due()); });
+  parts_.loop->AddTimer(
+      [this] { return std::min(run_.Tick(runner_.MayRestart()), suspension_.due()); });
 }
 
 // Ends all callers and callbacks of the nodes before the nodes.

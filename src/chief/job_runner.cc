@@ -159,6 +159,13 @@ StageEvent JobRunner::Started() {
   return EndJob();  // the earlier cause remains
 }
 
+bool JobRunner::MayRestart() const {
+  if (stage_ == JobStage::kStarting || stage_ == JobStage::kPausing) return true;
+  const JobState& state = run_.state();
+  return stage_ < JobStage::kPausing && state.cause() &&
+         restarts_.MayFollow(*state.cause(), state.ran());
+}
+
 // Ranks on nodes that are not connected are not waited for here if a restart can do without these.
 bool JobRunner::RanksAreOver() {
   if (run_.state().AllEnded()) return true;

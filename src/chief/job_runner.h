@@ -37,6 +37,8 @@ class JobRunner {
   const std::optional<NotStarted>& refused() const { return refused_; }
   // Returns whether another attempt was not made because it could hardly succeed.
   bool futile() const { return futile_; }
+  // Returns whether another attempt is being made or may follow, as far as is known.
+  bool MayRestart() const;
   // Returns whether the agents have been asked to leave.
   bool leaving() const { return stage_ >= JobStage::kLeaving; }
   AttemptStarter& starter() { return starter_; }

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
-#include "chief/policy/restart_policy.h"
 
 namespace autodist::chief {
 
@@ -107,8 +106,7 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
     case Action::kGiveUp:
       return report(kNoMore);
     case Action::kNone: {  // the first signal, while ranks end
-      const bool prevents = RestartLimitsOf(parts_.options.request(), parts_.nodes.size())
-                                .MayFollow(run_.state().cause());
+      const bool prevents = runner_.MayRestart();
       run_.state().Interrupted(signal, by);  // may explain an eviction
       return report(std::string(prevents ? "no further restart" : "the ranks are being stopped") +
                     "; repeat to kill the remaining processes");

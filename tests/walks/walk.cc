@@ -164,7 +164,8 @@ class JobWalk {
           run(parts, suspension),
           runner(parts, run),
           signals(parts, run, runner, suspension) {
-      parts.loop->AddTimer([this] { return std::min(run.Tick(), suspension.due()); });
+      parts.loop->AddTimer(
+          [this] { return std::min(run.Tick(runner.MayRestart()), suspension.due()); });
       parts.recorder.EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
     }
     ~Job() {

@@ -54,6 +54,19 @@ RestartLimits RestartLimitsOf(const v1::JobRequest& request, uint32_t nodes) {
           .after_node_loss = request.on_node_loss() != v1::ON_NODE_LOSS_STOP};
 }
 
+// Returns whether the kernel ended the rank, and a restart was not asked for then.
+bool RestartPolicy::LacksMemory(const Cause& cause) const {
+  return cause.kind == Cause::Kind::kRankFailed && cause.exit.has_out_of_memory() &&
+         !limits_.after_out_of_memory;
+}
+
+bool RestartPolicy::MayFollow(const Cause& cause, bool ran) const {
+  const bool lost = cause.kind == Cause::Kind::kNodeLost;
+  if (!(ever_ran_ || ran || lost) || !IsFailure(cause) || LacksMemory(cause)) return false;
+  if (lost && !limits_.after_node_loss) return false;
+  return counted_ < limits_.max_restarts || (lost && limits_.min_nodes > 0);
+}
+
 RestartDecision RestartPolicy::Next(AttemptOutcome outcome) {
   ever_ran_ |= outcome.ran;
   const bool begun = ever_ran_ || outcome.cause.kind == Cause::Kind::kNodeLost;
@@ -128,11 +141,7 @@ size_t AttemptsBehind(Futility why) {
 
 std::optional<Futility> RestartPolicy::FutilityOfAnother() const {
   const Past& last = history_.back();
-  const Cause& cause = last.outcome.cause;
-  if (cause.kind == Cause::Kind::kRankFailed && cause.exit.has_out_of_memory() &&
-      !limits_.after_out_of_memory) {
-    return Futility::kOutOfMemory;
-  }
+  if (LacksMemory(last.outcome.cause)) return Futility::kOutOfMemory;
   const bool ever_trained = std::ranges::any_of(history_, &Past::progress);
   if (last.outcome.everywhere && !ever_trained) return Futility::kFailedEverywhere;
   if (last.progress) return std::nullopt;

@@ -24,12 +24,6 @@ struct RestartLimits {
   bool after_node_loss = true;
 
   bool MayRestart() const { return max_restarts > 0 || min_nodes > 0; }
-  // Whether an attempt that ends so may be followed by another. Without max_restarts, only the loss
-  // of a node leads to one, or a faulty GPU, which is found later.
-  bool MayFollow(const std::optional<Cause>& cause) const {
-    const bool lost = cause && cause->kind == Cause::Kind::kNodeLost;
-    return max_restarts > 0 || (min_nodes > 0 && lost);
-  }
 };
 
 // `nodes`: of the job, with the spares.
@@ -90,6 +84,9 @@ class RestartPolicy {
   RestartDecision Next(AttemptOutcome outcome);
 
   bool MayRestart() const { return limits_.MayRestart(); }
+  // Returns whether Next may decide so for an attempt that ends because of `cause`, as far as is
+  // known from it; a faulty GPU is found later. `ran`: a rank of the attempt has run.
+  bool MayFollow(const Cause& cause, bool ran) const;
 
   uint32_t restarts_counted() const { return counted_; }
 
@@ -102,6 +99,7 @@ class RestartPolicy {
   static constexpr size_t kMaxWithoutProgress = 3;
 
  private:
+  bool LacksMemory(const Cause& cause) const;
   bool MadeProgress(const AttemptOutcome& outcome);
   std::optional<Futility> FutilityOfAnother() const;
   std::optional<LeftOutNode> NodeToLeaveOut() const;

@@ -79,6 +79,16 @@ TEST_F(JobRecoveryTest, ATimeoutThatEndsTheWaitForALostNodeIsNamed) {
   EXPECT_THAT(messages_, HasSubstr("was lost"));
 }
 
+TEST_F(JobRecoveryTest, ATimeoutAfterTheLastAllowedAttemptPreventsNoRestart) {
+  options_.launch.request.set_timeout(65);
+  nodes_[0].ranks_ignore_stop = true;
+  for (const int time : {5, 60}) loop_.After(seconds(time), [this] { nodes_[1].Exit(3, 7); });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_EQ(planned_.size(), 1u);
+  EXPECT_THAT(messages_, Not(HasSubstr("--timeout expired")));
+  EXPECT_THAT(report_, Not(HasSubstr("--timeout expired")));
+}
+
 // As when it was suspended, or its machine did not run.
 TEST_F(JobRecoveryTest, AChiefThatDidNotRunBlamesNoNodeForSlowRanks) {
   loop_.After(seconds(5), [this] { nodes_[0].ExitAll(7); });

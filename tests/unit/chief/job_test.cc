@@ -247,6 +247,16 @@ TEST_F(JobTest, CtrlCBeforeARestartPreventsIt) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobTest, AfterTheLastAllowedAttemptASignalPreventsNoRestart) {
+  options_.launch.request.set_max_restarts(1);
+  nodes_[0].ranks_ignore_stop = true;
+  for (const int time : {5, 60}) loop_.After(seconds(time), [this] { nodes_[1].Exit(3, 7); });
+  Signal(seconds(65), SIGTERM);
+  EXPECT_EQ(Run(), 7);
+  EXPECT_EQ(planned_.size(), 1u);
+  EXPECT_THAT(messages_, HasSubstr("SIGTERM: the ranks are being stopped; repeat to kill"));
+}
+
 TEST_F(JobTest, CtrlCDuringPreparationForARestartEndsIt) {
   options_.launch.request.set_max_restarts(3);
   nodes_[1].prepare_hangs = true;

@@ -194,6 +194,36 @@ TEST(RestartPolicyTest, AFailureIsRetriedUpToTheLimit) {
   EXPECT_EQ(policy.restarts_counted(), 2u);
 }
 
+TEST(RestartPolicyTest, ItIsKnownBeforeTheEndWhetherAnAttemptMayFollow) {
+  const struct {
+    RestartLimits limits;
+    std::vector<Past> before;
+    Past last;
+    bool may_follow;
+  } rows[] = {
+      {{}, {}, Failed(), false},
+      {{.max_restarts = 1}, {}, Failed(), true},
+      {{.max_restarts = 1}, {Failed()}, Failed(), false},
+      {{.max_restarts = 1}, {Failed()}, Hung(), false},
+      {{.max_restarts = 1}, {Lost(1).Missing().NotEnough()}, Failed(), false},
+      {{.max_restarts = 1}, {}, Failed().NeverRan(), false},
+      {{.max_restarts = 2}, {Failed()}, Failed().NeverRan(), true},
+      {{.max_restarts = 1}, {}, Failed().OutOfMemory(), false},
+      {{.max_restarts = 1, .after_out_of_memory = true}, {}, Failed().OutOfMemory(), true},
+      {{.max_restarts = 1}, {}, Past(Kind::kInterrupted), false},
+      {{.min_nodes = 2}, {}, Failed(), false},
+      {{.min_nodes = 2}, {Lost(1).Missing()}, Lost(2).NeverRan(), true},
+      {{.max_restarts = 1, .after_node_loss = false}, {}, Lost(1), false},
+      {{.max_restarts = 1, .after_node_loss = false}, {}, Failed(), true},
+  };
+  for (size_t i = 0; i < std::size(rows); ++i) {
+    RestartPolicy policy(rows[i].limits);
+    for (const Past& past : rows[i].before) policy.Next(past.outcome);
+    const AttemptOutcome& last = rows[i].last.outcome;
+    EXPECT_EQ(policy.MayFollow(last.cause, last.ran), rows[i].may_follow) << i;
+  }
+}
+
 TEST(RestartPolicyTest, ByDefaultNothingIsRetried) {
   EXPECT_FALSE(RestartPolicy({}).Next(Failed().outcome).wait);
 }
