@@ -197,8 +197,7 @@ void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Sta
   const std::chrono::nanoseconds silent =
       parts_.loop->Now() - parts_.nodes.node(node).last_contact();
   const int64_t last_contact_ns = base::NanosecondsSince1970() - silent.count();
-  const bool said = number <= lost_.kMax;
-  if (attempt_->NodeLost(*member, why, last_contact_ns, said)) Stop();
+  if (attempt_->NodeLost(*member, why, last_contact_ns)) Stop();
 }
 
 void AttemptRun::ReportLostWithoutRanks() {

@@ -223,10 +223,7 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   const std::string report = finishing_.blocked ? "its terminal accepted no output"
                              : refusal.empty()  ? EndReport(attempt, parts_.console.warnings())
                                                 : refusal;
-  const std::string shown = finishing_.blocked || !refusal.empty()
-                                ? report
-                                : EndReport(attempt, parts_.console.warnings(), Losses::kNamed);
-  parts_.recorder.Ended(exit_code, report, shown, parts_.output.last_ms());
+  parts_.recorder.Ended(exit_code, report, parts_.output.last_ms());
   parts_.snapshot.End();
   parts_.history.End(attempt);
   parts_.recorder.Publish(parts_.nodes, attempt);
@@ -235,7 +232,8 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
                                       " cannot be read on this machine; lost steps are unknown");
   }
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {
-    base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, shown);
+    base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError,
+              WithoutReasonsOfLosses(report, attempt));
   }
   if (refusal.empty() && !finishing_.blocked) {
     const auto elapsed = std::chrono::duration_cast<milliseconds>(parts_.loop->Now() - began);

@@ -78,9 +78,8 @@ class Attempt {
   // Handles an event of an agent. Ignores events about ranks of other agents.
   Outcome Take(uint32_t member, const v1::AgentEvent& event);
   // Returns whether the other ranks have to be stopped because of it.
-  bool NodeLost(uint32_t member, const Status& why, int64_t last_contact_ns = 0,
-                bool said = false) {
-    return state_.NodeLost(member, why, last_contact_ns, said);
+  bool NodeLost(uint32_t member, const Status& why, int64_t last_contact_ns = 0) {
+    return state_.NodeLost(member, why, last_contact_ns);
   }
   JobState& state() { return state_; }
   const JobState& state() const { return state_; }

@@ -140,7 +140,8 @@ std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
     case Cause::Kind::kRankFailed:
       return NameAndNode(plan, cause.node_rank, cause.exit.rank()) + " " + HowItEnded(cause);
     case Cause::Kind::kNodeLost:
-      return NameCause(cause, plan) + ": " + Message(cause.status);
+      return "node " + plan.nodes(static_cast<int>(cause.node_rank)).address() +
+             " was lost: " + Message(cause.status);
     case Cause::Kind::kInterrupted:
       return "stopped by " + SenderOf(cause.signal, cause.by);
     case Cause::Kind::kTimedOut:
@@ -152,9 +153,6 @@ std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
 }
 
 std::string NameCause(const Cause& cause, const v1::LaunchPlan& plan) {
-  if (cause.kind == Cause::Kind::kNodeLost) {
-    return "node " + plan.nodes(static_cast<int>(cause.node_rank)).address() + " was lost";
-  }
   if (cause.kind == Cause::Kind::kHung) return "no rank showed activity (--hang-timeout)";
   return DescribeCause(cause, plan);
 }

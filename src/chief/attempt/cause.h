@@ -26,7 +26,6 @@ struct Cause {
   std::optional<v1::RankAborted> abort = std::nullopt;
   std::string by = {};          // of kInterrupted: the sender, if known
   int64_t last_contact_ns = 0;  // of kNodeLost: since 1970, by the chief's clock
-  bool said = false;            // of kNodeLost: a message gave the reason when it happened
 };
 
 // Returns the exit code that a shell would give: the program's exit code, or 128 + the signal. For
@@ -54,7 +53,7 @@ std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t
 
 // "rank 3 on node2 exited with code 3". `plan`: the attempt's.
 std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan);
-// The same, to follow "because", and without the reason of a loss: "node host2 was lost".
+// The same, to follow "because".
 std::string NameCause(const Cause& cause, const v1::LaunchPlan& plan);
 
 // Returns the length of ", train.py:41" at the end of a fatal message; 0: there is no place.

@@ -131,9 +131,8 @@ uint32_t JobState::RunningOn(uint32_t node_rank) const {
   return running_on_[node_rank] + (AllEnded() ? 0 : serving_on_[node_rank]);
 }
 
-bool JobState::NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns,
-                        bool said) {
-  Cause loss{Cause::Kind::kNodeLost, node_rank, {}, status, 0, {}, {}, last_contact_ns, said};
+bool JobState::NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns) {
+  Cause loss{Cause::Kind::kNodeLost, node_rank, {}, status, 0, {}, {}, last_contact_ns};
   const bool is_cause = WasEndedByAgent(node_rank);
   if (is_cause) {
     cause_ = loss;
@@ -162,7 +161,7 @@ bool JobState::WasEndedByAgent(uint32_t node_rank) const {
 bool JobState::NodeEvicted(uint32_t node_rank, const Status& status) {
   if (cause_ || RunningOn(node_rank) == 0) return false;
   evicted_ = true;
-  return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0, {}, {}, 0, true});
+  return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 
 bool JobState::Interrupted(int signal, const std::string& by) {

@@ -43,10 +43,9 @@ class JobState {
   // its event may arrive first.
   bool RankExited(const v1::RankExited& exit);
   bool RankAborted(const v1::RankAborted& aborted);  // it will end, but has not yet
-  // `last_contact_ns`, `said`: as in Cause.
-  bool NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns = 0,
-                bool said = false);
-  // The node will be lost, and its ranks end. A message has said so.
+  // `last_contact_ns`: as in Cause.
+  bool NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns = 0);
+  // The node will be lost, and its ranks end.
   bool NodeEvicted(uint32_t node_rank, const Status& status);
   // Ends the job. Replaces an eviction as the cause, because a scheduler may evict a node before it
   // sends the signal.

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
 
 #include <algorithm>
 #include <map>
@@ -186,15 +187,10 @@ std::string NotEnqueuedText(const Attempt& attempt, const Cause& cause) {
          ", for which others waited (NCCL's watchdog)";
 }
 
-std::string CauseText(const Cause& cause, const v1::LaunchPlan& plan, Losses losses) {
-  return losses == Losses::kNamed && cause.said ? NameCause(cause, plan)
-                                                : DescribeCause(cause, plan);
-}
-
 // Returns what caused the failure; "": unknown.
 std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const FatalMessage* reason,
-                        const MissedPeer& missed, Losses losses) {
-  if (missed.lost) return CauseText(*missed.lost, attempt.plan(), losses);
+                        const MissedPeer& missed) {
+  if (missed.lost) return DescribeCause(*missed.lost, attempt.plan());
   if (const EndedWell* const left = missed.left) {
     return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
            " ended with 0 while others went on" + AfterStep(attempt.logs->LastReport(left->rank)) +
@@ -272,7 +268,7 @@ struct Named {
   std::optional<uint32_t> rank;  // that failed before the cause
 };
 
-std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Losses losses, Named& named) {
+std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Named& named) {
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
@@ -284,7 +280,7 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Losses loss
   const MissedPeer missed = MissedBy(attempt, cause, reason);
   const EndedWell* const left = missed.left;
   named.lost = missed.lost;
-  std::string text = WhyItFailed(attempt, cause, reason, missed, losses);
+  std::string text = WhyItFailed(attempt, cause, reason, missed);
   if (!text.empty()) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
   }
@@ -317,7 +313,7 @@ std::string FailedTooReport(const Attempt& attempt, const Named& named) {
 
 // What followed the cause, in order, except for the loss that was named as the reason; of several
 // other lost nodes, only the first is named.
-std::string LaterReport(const Attempt& attempt, const Cause* named, Losses losses) {
+std::string LaterReport(const Attempt& attempt, const Cause* named) {
   const std::vector<Cause>& all = attempt.state().later();
   const auto is_loss = [named](const Cause& later) {
     return later.kind == Cause::Kind::kNodeLost && &later != named;
@@ -329,7 +325,7 @@ std::string LaterReport(const Attempt& attempt, const Cause* named, Losses losse
     if (&later == named || (is_loss(later) && std::exchange(lost_named, true))) continue;
     text += "  then " + (later.kind == Cause::Kind::kTimedOut
                              ? "--timeout expired, which prevented a restart"
-                             : CauseText(later, attempt.plan(), losses));
+                             : DescribeCause(later, attempt.plan()));
     if (is_loss(later) && lost > 1) {
       text += (lost > 2 ? "; so were " : "; so was ") + base::Count(lost - 1, "other node");
     }
@@ -408,8 +404,7 @@ void AddOwnCause(const Attempt& attempt, std::vector<std::string>& causes) {
     causes.push_back(WhatItWrote(attempt, *culprit));
     return causes.push_back(text);
   }
-  const std::string why =
-      WhyItFailed(attempt, cause, reason, MissedBy(attempt, cause, reason), Losses::kNamed);
+  const std::string why = WhyItFailed(attempt, cause, reason, MissedBy(attempt, cause, reason));
   if (!why.empty()) causes.push_back(why);
   causes.push_back(text + ": " + base::Printable(reason->text));
 }
@@ -423,6 +418,18 @@ std::string DescribeCauseInOneLine(const Attempt& attempt) {
   }
   AddOwnCause(attempt, causes);
   return InOneLine(causes);
+}
+
+std::string WithoutReasonsOfLosses(std::string text, const Attempt& attempt) {
+  std::vector<Cause> causes = attempt.state().later();
+  if (attempt.state().cause()) causes.push_back(*attempt.state().cause());
+  for (const Cause& cause : causes) {
+    if (cause.kind != Cause::Kind::kNodeLost) continue;
+    const std::string loss = DescribeCause(cause, attempt.plan());
+    const std::string reason = ": " + Message(cause.status);
+    text = absl::StrReplaceAll(text, {{loss, loss.substr(0, loss.size() - reason.size())}});
+  }
+  return text;
 }
 
 bool MayBeMissing(const Attempt& attempt) {
@@ -491,21 +498,19 @@ std::string SuccessReport(const Attempt& attempt) {
 
 }  // namespace
 
-std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings,
-                      Losses losses) {
+std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings) {
   const JobState& state = attempt.state();
   std::string text;
   if (state.cause()) {
     text = FaultyGpuText(attempt);
     if (!text.empty()) text += "\n  because of it, ";
     Named named;
-    text +=
-        state.cause()->kind == Cause::Kind::kRankFailed
-            ? ReportOfRank(attempt, *state.cause(), losses, named)
-            : CauseText(*state.cause(), attempt.plan(), losses) + HangDiagnosisText(attempt) + "\n";
+    text += state.cause()->kind == Cause::Kind::kRankFailed
+                ? ReportOfRank(attempt, *state.cause(), named)
+                : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += HangAdvice(attempt);
-    text += FailedTooReport(attempt, named) + LaterReport(attempt, named.lost, losses) +
-            OthersReport(attempt);
+    text +=
+        FailedTooReport(attempt, named) + LaterReport(attempt, named.lost) + OthersReport(attempt);
   } else {
     text = SuccessReport(attempt);
   }

@@ -14,13 +14,12 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
 
 // NameCause, with the failed rank's own reason as far as it has arrived.
 std::string DescribeCauseInOneLine(const Attempt& attempt);
+// Leaves out the reasons of losses, for readers of the messages that gave them when they happened.
+std::string WithoutReasonsOfLosses(std::string text, const Attempt& attempt);
 
 // Describes why the job ended early, how the other ranks ended, and issues with their output; "" if
 // it ended well. Call it when the attempt's logs are complete.
-// `losses`: for a reader of the job's messages, those that gave a reason are only named.
-enum class Losses { kExplained, kNamed };
-std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings,
-                      Losses losses = Losses::kExplained);
+std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);
 
 // Returns whether the failed rank waited in vain for others, none of which is known to have failed
 // or ended; the stacks of running ranks then show the reason.

@@ -60,6 +60,8 @@ class StopPolicy {
   int signal() const { return signal_; }
   // Returns whether nothing may be started any more.
   bool requested() const { return signal_ != 0 || timed_out_; }
+  // Returns whether ranks have started.
+  bool began() const { return began_; }
   bool killing() const { return level_ >= Action::kKill; }
   bool given_up() const { return level_ == Action::kGiveUp; }
 
@@ -100,7 +102,7 @@ class StopPolicy {
   Action level_ = Action::kNone;
   int signal_ = 0;
   bool timed_out_ = false;
-  bool began_ = false;  // ranks have started
+  bool began_ = false;
   bool overdue_ = false;
   Time same_until_{};    // earlier signals are the first request
   Time killed_until_{};  // earlier signals belong to the one that kills

@@ -119,13 +119,12 @@ void JobStatusRecorder::BeginAttempt(const Attempt& attempt) {
   status_.set_attempt_folder(std::filesystem::absolute(attempt.folder()));
 }
 
-void JobStatusRecorder::Ended(int exit_code, const std::string& report, const std::string& shown,
-                              int64_t last_output_ms) {
+void JobStatusRecorder::Ended(int exit_code, const std::string& report, int64_t last_output_ms) {
   status_.set_exit_code(exit_code);
   status_.set_report(base::PrintableLines(report));
   status_.set_ended_ms(base::MillisecondsSince1970());
   status_.set_last_output_ms(last_output_ms);
-  EnterPhase(v1::JOB_PHASE_ENDED, shown);
+  EnterPhase(v1::JOB_PHASE_ENDED, report);
 }
 
 void JobStatusRecorder::Record(v1::JobEvent event) {

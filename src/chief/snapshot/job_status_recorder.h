@@ -65,9 +65,7 @@ class JobStatusRecorder {
   void EnterPhase(v1::JobPhase phase, const std::string& why);
   void BeginAttempt(const Attempt& attempt);
   void StopRequested() { status_.set_stop_requested(true); }
-  // `shown`: the report as it is printed after the other messages and events.
-  void Ended(int exit_code, const std::string& report, const std::string& shown,
-             int64_t last_output_ms);
+  void Ended(int exit_code, const std::string& report, int64_t last_output_ms);
 
   // Records an event. Of equal events of many nodes or ranks at the same time, only the first are
   // recorded, and then the number of the others.

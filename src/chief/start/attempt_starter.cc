@@ -192,10 +192,10 @@ Status AttemptStarter::Plan() {
   ++making_.plans;
   if (!choice.suffices) {
     const bool fewer_help = number > 0 && !members.empty();
-    return WithRemedy(roster_.NotEnough(choice, number > 0),
-                      fewer_help ? "run with --min-nodes " + std::to_string(members.size()) +
-                                       " to restart with fewer nodes"
-                                 : "");
+    return WithRemedy(roster_.NotEnough(choice), fewer_help ? "run with --min-nodes " +
+                                                                  std::to_string(members.size()) +
+                                                                  " to restart with fewer nodes"
+                                                            : "");
   }
   for (std::string& message : roster_.Take(choice)) {
     job_.console.Log(LogLevel::kInfo, std::move(message));

@@ -56,11 +56,12 @@ bool Roster::SufficesWithout(const std::vector<uint32_t>& nodes, Availability at
   return ChooseMembers(places_, candidates, at_least).suffices;
 }
 
-std::string Roster::WhyMissing(uint32_t node, bool losses_said) const {
+// Since the first ranks began, a message gives the reason of a loss when it happens.
+std::string Roster::WhyMissing(uint32_t node) const {
   if (const auto found = left_out_.find(node); found != left_out_.end()) return found->second;
   if (job_.nodes.state(node).evicted()) return "is being evicted";
   if (!job_.nodes.state(node).alive()) {
-    return losses_said ? "is lost" : "is lost: " + Message(job_.nodes.lost_because(node));
+    return job_.stop.began() ? "is lost" : "is lost: " + Message(job_.nodes.lost_because(node));
   }
   if (!job_.nodes.Connected(node)) return "is not connected";
   if (Of(node) == Availability::kIdle) return "does not fit: it has other devices";
@@ -97,7 +98,7 @@ std::string Roster::WhyEmpty(const Choice& choice) const {
     if (std::ranges::count(choice.places, node) > 0) {
       empty.push_back(AddressOf(node));
     } else if (Of(node) >= Availability::kConnected) {
-      spares.push_back(AddressOf(node) + " " + WhyMissing(node, true));
+      spares.push_back(AddressOf(node) + " " + WhyMissing(node));
     }
   }
   if (empty.empty() || spares.empty()) return "";
@@ -109,13 +110,13 @@ std::string Roster::Needs(const Choice& choice) {
          std::to_string(choice.members.size());
 }
 
-Status Roster::NotEnough(const Choice& choice, bool losses_said) const {
+Status Roster::NotEnough(const Choice& choice) const {
   std::string text = Needs(choice);
   size_t missing = 0;
   for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
     if (std::ranges::count(choice.members, node) > 0) continue;
     if (++missing > kMaxReasons) continue;
-    text += (missing == 1 ? "; " : ", ") + AddressOf(node) + " " + WhyMissing(node, losses_said);
+    text += (missing == 1 ? "; " : ", ") + AddressOf(node) + " " + WhyMissing(node);
   }
   if (missing > kMaxReasons) {
     text += ", and " + base::Count(missing - kMaxReasons, "other") + " cannot be used";

@@ -39,8 +39,7 @@ class Roster {
   // "the job needs 2 nodes and has 1"
   static std::string Needs(const Choice& choice);
   // Why there is no attempt: "the job needs 2 nodes and has 1; node2 has a faulty GPU".
-  // `losses_said`: messages gave the reasons of losses, which only a first start does not do.
-  Status NotEnough(const Choice& choice, bool losses_said) const;
+  Status NotEnough(const Choice& choice) const;
   // Whether some nodes are spares at the first launch.
   bool has_spares() const { return places_.nodes.size() < job_.nodes.size(); }
 
@@ -49,7 +48,7 @@ class Roster {
   const std::string& AddressOf(uint32_t node) const {
     return job_.plan.nodes(static_cast<int>(node)).address();
   }
-  std::string WhyMissing(uint32_t node, bool losses_said) const;
+  std::string WhyMissing(uint32_t node) const;
   std::string WhyEmpty(const Choice& choice) const;
 
   const StartingJob job_;

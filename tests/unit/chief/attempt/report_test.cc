@@ -315,13 +315,14 @@ TEST_F(EndReportTest, AClosedTerminalIsNamed) {
   EXPECT_EQ(Report(), "stopped by SIGHUP (as when the terminal is closed)");
 }
 
-TEST_F(EndReportTest, TheReasonOfALossIsSaidOnce) {
-  const Status why = Error(StatusCode::kUnavailable, "cut off");
-  EXPECT_TRUE(attempt_.NodeLost(1, why, 0, true));
-  attempt_.NodeLost(2, why, 0, false);  // no message gave its reason
-  EXPECT_EQ(Report(), "node 10.0.0.2 was lost: cut off\n  then node node3 was lost: cut off");
-  EXPECT_EQ(EndReport(attempt_, {}, Losses::kNamed),
-            "node 10.0.0.2 was lost\n  then node node3 was lost: cut off");
+TEST_F(EndReportTest, ReasonsOfLossesCanBeLeftOut) {
+  EXPECT_TRUE(attempt_.NodeLost(1, Error(StatusCode::kUnavailable, "no answer: timed out")));
+  attempt_.NodeLost(2, Error(StatusCode::kUnavailable, "cut off"));
+  EXPECT_EQ(Report(),
+            "node 10.0.0.2 was lost: no answer: timed out\n  then node node3 was lost: cut off");
+  EXPECT_EQ(WithoutReasonsOfLosses(Report(), attempt_),
+            "node 10.0.0.2 was lost\n  then node node3 was lost");
+  EXPECT_EQ(DescribeCauseInOneLine(attempt_), "node 10.0.0.2 was lost: no answer: timed out");
 }
 
 TEST_F(EndReportTest, RanksOfOneLostNodeAreNotOnSeveral) {

@@ -23,7 +23,7 @@ TEST(JobStatusRecorderTest, ReportsAndEventsHaveNoControlCharacters) {
   JobStatusRecorder recorder(plan, options, loop);
   ASSERT_TRUE(recorder.Open().ok());
   const std::string report = "login failed:\n  \x1b[2Jwelcome\xff";
-  recorder.Ended(125, report, report, 0);
+  recorder.Ended(125, report, 0);
   EXPECT_THAT(printed, HasSubstr(R"("what":"login failed:\n  \\x1b[2Jwelcome\\xff")"));
   EXPECT_EQ(recorder.events().last().back().what(), "login failed:\n  \\x1b[2Jwelcome\\xff");
 }

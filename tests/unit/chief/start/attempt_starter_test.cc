@@ -96,6 +96,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
   void RunFirst(const std::function<void()>& happens, milliseconds then = seconds(1)) {
     Start(0);
     ASSERT_TRUE(attempt_) << refused_.report;
+    stop_.AttemptBegins();
     watch_.BeginAttempt(attempt_->nodes());
     watch_.StartRanks(watch_.ledger().MayStart(loop_.Now()).value());
     attempt_->began = loop_.Now();
