@@ -288,6 +288,7 @@ Result<v1::Diagnosis> ProbeNodes(v1::LaunchPlan plan, launch::LaunchOptions opti
   EnterReportedAddresses(nodes, plan);
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);
   evidence.will_sync = request.sync();
+  evidence.lacks_program_here = LacksProgramHere(plan);
   evidence.fixed_port = request.master_port();
   evidence.warnings = true;
   evidence.uncounted = probe.uncounted;

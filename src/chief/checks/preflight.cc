@@ -479,9 +479,6 @@ diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNo
   return evidence;
 }
 
-namespace {
-
-// Whether this machine, which is no node, lacks the path that --sync would copy.
 bool LacksProgramHere(const v1::LaunchPlan& plan) {
   if (plan.nodes().empty() || plan.nodes(0).ranks().empty() || reach::TakesPart(plan)) return false;
   const auto& argv = plan.nodes(0).ranks(0).argv();
@@ -490,13 +487,10 @@ bool LacksProgramHere(const v1::LaunchPlan& plan) {
   return access(file.c_str(), F_OK) != 0;
 }
 
-}  // namespace
-
 diagnosis::Evidence EvidenceOf(const v1::LaunchPlan& plan,
                                const std::vector<launch::LaunchedNode>& nodes) {
   diagnosis::Evidence evidence;
   evidence.plan = &plan;
-  evidence.lacks_program_here = LacksProgramHere(plan);
   for (const launch::LaunchedNode& node : nodes) {
     evidence.nodes.push_back({node.status, node.prepared, node.clock_offset_ns, node.step});
   }

@@ -41,7 +41,11 @@ struct ProgramFiles {
 // Reads files below `directory`, of bounded number and size. Omits missing files, but a script.
 ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::string& directory);
 
-// Collects the nodes' answers if no probe was sent.
+// Returns whether this machine, which is no node, lacks the path that --sync would copy. Reads the
+// working directory, so it may block.
+bool LacksProgramHere(const v1::LaunchPlan& plan);
+
+// Collects the nodes' answers if no probe was sent. Reads no disk.
 diagnosis::Evidence EvidenceOf(const v1::LaunchPlan& plan,
                                const std::vector<launch::LaunchedNode>& nodes);
 

@@ -21,6 +21,7 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "chief/checks/doctor.h"
+#include "chief/checks/preflight.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/remote_controller/controller.h"
 #include "chief/start/prepared_text.h"
@@ -254,7 +255,8 @@ Result<DataAddresses> VisitNodes(const v1::LaunchPlan& plan, const launch::Launc
   auto nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()));
   EndAgents(nodes);
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");
-  const std::string report = LaunchReport(plan, nodes, options.sync != nullptr);
+  const std::string report =
+      LaunchReport(plan, nodes, options.sync != nullptr, 0, LacksProgramHere(plan));
   if (!report.empty()) {
     code = LaunchExitCode(nodes);
     return Error(StatusCode::kAborted, report);

@@ -14,6 +14,7 @@ namespace autodist::chief {
 
 Result<std::unique_ptr<launch::Launcher>> FirstLaunch::Begin(const Attempt& attempt) {
   launch::LaunchOptions options = job_.options.launch;
+  lacks_program_here_ = LacksProgramHere(job_.plan);
   if (!job_.options.request().no_preflight()) {
     // Its destructor deletes files.
     const bool health = job_.options.request().health() != v1::HEALTH_OFF;
@@ -75,6 +76,7 @@ v1::Diagnosis FirstLaunch::Diagnose() const {
   diagnosis::Evidence evidence = preflight_ ? preflight_->EvidenceFrom(results_.nodes())
                                             : EvidenceOf(job_.plan, results_.nodes());
   evidence.synced = job_.options.launch.sync != nullptr;
+  evidence.lacks_program_here = lacks_program_here_;
   if (!preflight_) return diagnosis::DiagnoseLaunch(evidence);
   // Without --on-busy, only busy GPUs cause a warning: jobs may share CPUs.
   const v1::JobRequest& request = job_.options.request();

@@ -42,6 +42,7 @@ class FirstLaunch {
   const StartingJob job_;
   WaitingMessage& waits_;
   std::shared_ptr<Preflight> preflight_;  // null: no checks
+  bool lacks_program_here_ = false;
   NodeResults results_;
 };
 

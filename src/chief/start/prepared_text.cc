@@ -56,9 +56,10 @@ std::string WhyRefused(const launch::LaunchedNode& node) {
 }
 
 std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
-                         bool synced, uint32_t attempt) {
+                         bool synced, uint32_t attempt, bool lacks_program_here) {
   diagnosis::Evidence evidence = EvidenceOf(plan, nodes);
   evidence.synced = synced;
+  evidence.lacks_program_here = lacks_program_here;
   return LaunchReport(diagnosis::DiagnoseLaunch(evidence), nodes.size(), attempt);
 }
 

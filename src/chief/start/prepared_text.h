@@ -17,8 +17,9 @@ namespace autodist::chief {
 std::string LaunchReport(const v1::Diagnosis& diagnosis, size_t nodes, uint32_t attempt = 0);
 
 // The same, only by whether nodes are ready. `synced`: the working directory was copied.
+// `lacks_program_here`: by LacksProgramHere.
 std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
-                         bool synced, uint32_t attempt = 0);
+                         bool synced, uint32_t attempt = 0, bool lacks_program_here = false);
 
 // Returns whether the node may be off or booting, or its network broken, rather than set up
 // wrongly.

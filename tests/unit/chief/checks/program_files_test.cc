@@ -129,5 +129,30 @@ TEST(ProgramFilesTest, AFolderBesideTheScriptIsAPackage) {
   EXPECT_THAT(found.files, testing::UnorderedElementsAre("train.py", "net/ring.py"));
 }
 
+TEST(LacksProgramHereTest, OnlyAPathThatSyncWouldCopyIsLookedFor) {
+  const test::TempFolder folder;
+  const std::string there = folder.Write("train", "x");
+  const struct {
+    std::string program;
+    bool takes_part;
+    bool lacks;
+  } rows[] = {{there, false, false},
+              {folder.path() + "/other", false, true},
+              {folder.path() + "/other", true, false},
+              {"in-path", false, false}};
+  for (const auto& row : rows) {
+    v1::LaunchPlan plan;
+    v1::NodePlan& node = *plan.add_nodes();
+    if (row.takes_part) {
+      node.mutable_reach()->mutable_local();
+    } else {
+      node.mutable_reach()->mutable_ssh();
+    }
+    node.add_ranks()->add_argv(row.program);
+    EXPECT_EQ(LacksProgramHere(plan), row.lacks) << row.program;
+  }
+  EXPECT_FALSE(LacksProgramHere({}));
+}
+
 }  // namespace
 }  // namespace autodist::chief
