@@ -169,12 +169,21 @@ JobFetch::JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& 
 void JobFetch::Finish() {
   Cancel();
   if (thread_.joinable()) thread_.join();
-  std::string text;
-  for (const auto& [node, time_ns] : std::exchange(began_ns_, {})) {
-    text += job_.nodes(static_cast<int>(node)).address() + " " + std::to_string(time_ns) + "\n";
-  }
-  // Without it, the times of a fetch are less exact.
-  if (!text.empty()) (void)log_folder_.WriteFile(kTimesFile, text).ok();
+}
+
+// Nodes whose events have arrived together are written together.
+void JobFetch::RankStarted(uint32_t node, int64_t time_ns) {
+  if (time_ns <= 0 || !started_.insert(node).second) return;
+  const bool writes_soon = !new_times_.empty();
+  new_times_ += job_.nodes(static_cast<int>(node)).address() + " " + std::to_string(time_ns) + "\n";
+  if (writes_soon) return;
+  loop_.Post([this] {
+    loop_.InBackground([folder = log_folder_, text = std::exchange(new_times_, "")] {
+      const auto file = folder.OpenFile(kTimesFile, O_WRONLY | O_CREAT | O_APPEND);
+      // Without it, the times of a fetch are less exact.
+      if (file.ok()) (void)base::WriteAll(file->get(), text, base::Deadline::Never()).ok();
+    });
+  });
 }
 
 std::vector<JobFetch::Source> JobFetch::Sources() {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -49,17 +49,15 @@ class JobFetch {
   // The arguments must outlive it; `log_folder` need not exist yet.
   JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop, const Fleet& nodes,
            std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of);
-  // Cancels, waits for the thread, and writes the times.
+  // Cancels, and waits for the thread.
   ~JobFetch() { Finish(); }
   void Finish();
 
   // The ranks of an attempt start: only files that change from the first call on are fetched.
   void JobRuns() { began_ = began_.value_or(base::Deadline::Clock::now()); }
   // A rank has started on the node at this time, by the clock there, since 1970. For FetchAfterEnd,
-  // the first times are written into the log folder at the end.
-  void RankStarted(uint32_t node, int64_t time_ns) {
-    if (time_ns > 0) began_ns_.emplace(node, time_ns);
-  }
+  // the first times are written into the log folder in the background.
+  void RankStarted(uint32_t node, int64_t time_ns);
 
   bool busy() const { return busy_; }
   // Fetches from all connected nodes; reports why others are not. `stop` ends it early and keeps
@@ -87,7 +85,8 @@ class JobFetch {
   const std::function<std::shared_ptr<launch::NodeLink>(uint32_t)> link_of_;
   std::vector<std::string> folders_;  // names by node, set by the first fetch
   std::optional<base::Deadline::Clock::time_point> began_;
-  std::map<uint32_t, int64_t> began_ns_;  // when the first rank started, by node
+  std::set<uint32_t> started_;  // nodes on which a rank has started
+  std::string new_times_;       // of nodes, not yet written
   bool busy_ = false;
   std::stop_source cancel_;
   std::optional<std::stop_callback<std::function<void()>>> stopped_;

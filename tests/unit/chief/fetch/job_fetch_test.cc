@@ -262,8 +262,13 @@ TEST_F(JobFetchTest, TheFirstStartOnEachNodeIsWrittenForAFetchAfterTheEnd) {
   fetch_.RankStarted(2, 7);
   fetch_.RankStarted(1, 9);
   fetch_.RankStarted(0, 0);  // unknown
-  fetch_.Finish();
+  loop_.RunUntil([] { return false; }, loop_.Now() + milliseconds(1));
   EXPECT_EQ(folder_.Read("started.txt"), "10.0.0.2 5\nnode3 7\n");
+  fetch_.RankStarted(2, 9);
+  fetch_.RankStarted(0, 8);
+  loop_.RunUntil([] { return false; }, loop_.Now() + milliseconds(1));
+  EXPECT_EQ(folder_.Read("started.txt"),
+            "10.0.0.2 5\nnode3 7\n" + plan_.nodes(0).address() + " 8\n");
 }
 
 TEST_F(JobFetchTest, TheEndOfTheJobCancelsIt) {
