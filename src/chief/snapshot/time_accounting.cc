@@ -29,8 +29,8 @@ constexpr int kMaxCheckpointEntries = 100'000;
 struct CheckpointWatch::Shared {
   std::mutex mutex;
   std::condition_variable changed;
-  bool done = false;                 // guarded by mutex, as is the next
-  std::optional<Checkpoint> newest;  // the result of NewestFile
+  bool done = false;                       // guarded by mutex, as is the next
+  std::optional<files::DatedFile> newest;  // the result of NewestFile
   base::Deadline::Clock::duration took{};
 };
 
@@ -46,7 +46,7 @@ void CheckpointWatch::Update() {
   began_ = loop_.Now();
   const auto look = [shared = shared_, folder = folder_, left_out = left_out_,
                      begin = base::Deadline::Clock::now()] {
-    const std::optional<Checkpoint> newest =
+    const std::optional<files::DatedFile> newest =
         files::NewestFile(folder, left_out, kMaxCheckpointEntries);
     const std::lock_guard lock(shared->mutex);
     shared->done = true;
@@ -65,7 +65,7 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Take() {
 
 std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::milliseconds limit) {
   if (!looking_) return std::nullopt;
-  std::optional<Checkpoint> newest;
+  std::optional<files::DatedFile> newest;
   {
     std::unique_lock lock(shared_->mutex);
     shared_->changed.wait_for(lock, limit, [this] { return shared_->done; });

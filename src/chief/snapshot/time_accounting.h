@@ -18,8 +18,6 @@
 
 namespace autodist::chief {
 
-using Checkpoint = files::DatedFile;
-
 // Scans the folder on detached threads, because its server may not answer. Used on the loop's
 // thread.
 class CheckpointWatch {
@@ -30,8 +28,8 @@ class CheckpointWatch {
   static constexpr int kShare = 20;
 
   struct Seen {
-    std::optional<Loop::Time> written;  // the newest; absent: none
-    std::optional<Checkpoint> file;     // the same
+    std::optional<Loop::Time> written;     // the newest; absent: none
+    std::optional<files::DatedFile> file;  // the same
   };
 
   CheckpointWatch(std::string folder, Loop& loop, std::vector<std::string> left_out = {});
@@ -60,10 +58,10 @@ class CheckpointWatch {
   bool again_ = false;  // after the running scan
   bool seen_ = false;
   Loop::Time due_{};
-  Loop::Time began_{};    // start of the running scan
-  Loop::Time looked_{};   // start of the last scan that could read the folder
-  Checkpoint newest_;     // of all scans
-  Loop::Time written_{};  // that time by the chief's clock
+  Loop::Time began_{};       // start of the running scan
+  Loop::Time looked_{};      // start of the last scan that could read the folder
+  files::DatedFile newest_;  // of all scans
+  Loop::Time written_{};     // that time by the chief's clock
 };
 
 // Uses a monotonic clock. Also watches for checkpoints: the training since the last one is lost if
@@ -101,7 +99,7 @@ class TimeAccounting {
   // When the newest known checkpoint was written.
   std::optional<Loop::Time> checkpoint() const { return checkpoint_; }
   // Its file, and when it was written by that file; absent: none is known.
-  const std::optional<Checkpoint>& newest_file() const { return newest_file_; }
+  const std::optional<files::DatedFile>& newest_file() const { return newest_file_; }
   // Returns whether the checkpoint folder was given but could never be read.
   bool missed_checkpoints() const { return checkpoints_ && !checkpoints_->seen(); }
 
@@ -116,7 +114,7 @@ class TimeAccounting {
   snapshot::GoodputAccounting accounting_;
   std::optional<CheckpointWatch> checkpoints_;  // absent: their folder is unknown
   std::optional<Loop::Time> checkpoint_;        // the newest
-  std::optional<Checkpoint> newest_file_;
+  std::optional<files::DatedFile> newest_file_;
   snapshot::RecoveryTimes recoveries_;
   bool starting_ = false;  // the ranks start, and are not known to run
   bool looks_ = false;     // watches them, from the first attempt on

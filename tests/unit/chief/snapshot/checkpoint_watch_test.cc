@@ -24,8 +24,8 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr milliseconds kLongEnough{30'000};
 constexpr milliseconds kALook{2'000};  // a scan takes no longer here
 
-std::optional<Checkpoint> NewestFile(const std::string& folder,
-                                     const std::vector<std::string>& left_out = {}) {
+std::optional<files::DatedFile> NewestFile(const std::string& folder,
+                                           const std::vector<std::string>& left_out = {}) {
   return files::NewestFile(folder, left_out, 1000);
 }
 
