@@ -144,7 +144,7 @@ struct BlockMarkdown {
 }  // namespace
 
 std::string MarkdownOf(const Document& document) {
-  std::string text = "# " + MarkdownText(document.title) + "\n\n" + "**" + GlyphOf(document.tone) +
+  std::string text = "# " + MarkdownText(document.title) + "\n\n**" + GlyphOf(document.tone) +
                      MarkdownText(document.state) + "**\n\n";
   if (!document.command.empty()) text += MarkdownCode(document.command, false) + "\n\n";
   for (const Block& block : document.summary) text += std::visit(BlockMarkdown{}, block);
