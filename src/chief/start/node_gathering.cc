@@ -88,7 +88,7 @@ void NodeGathering::ReportEnding(Loop::Time limit) {
   }
   const auto left = std::chrono::ceil<std::chrono::seconds>(limit - job_.loop.Now());
   job_.console.Log(base::LogLevel::kInfo, "waiting for " + AFewOf(late) +
-                                              " to end what runs there, " + "for " +
+                                              " to end what runs there, for " +
                                               base::Elapsed(left) + " at most");
 }
 
