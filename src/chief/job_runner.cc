@@ -295,7 +295,8 @@ FetchWishes JobRunner::Wishes() const {
 
 void JobRunner::Fetch() {
   const v1::JobRequest& request = parts_.options.request();
-  parts_.console.Log(LogLevel::kInfo, "fetching files from the nodes; Ctrl-C cancels");
+  parts_.console.Log(LogLevel::kInfo, "fetching files from the nodes; " +
+                                          HowToCancel(request, parts_.plan.job_id()));
   v1::FetchRequest order;
   *order.mutable_patterns() = request.fetch();
   order.set_most_bytes(request.max_size());
@@ -339,7 +340,10 @@ bool JobRunner::NamesWhatIsLeft(uint32_t node) const {
 // Returns who is waited for and for how long; "": the stage waits for nothing, or says so itself.
 std::string JobRunner::WaitText() const {
   using enum JobStage;
-  if (stage_ == kAwaitingFetches) return "files that are being fetched; Ctrl-C ends the wait";
+  if (stage_ == kAwaitingFetches) {
+    return "files that are being fetched; " +
+           HowToCancel(parts_.options.request(), parts_.plan.job_id());
+  }
   const auto limit =
       std::chrono::ceil<std::chrono::seconds>(parts_.stop.end_limit() - parts_.loop->Now());
   const std::string up_to = ", for up to " + base::Elapsed(limit);

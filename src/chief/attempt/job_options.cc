@@ -4,6 +4,10 @@
 
 namespace autodist::chief {
 
+std::string HowToCancel(const v1::JobRequest& request, const std::string& job_id) {
+  return (request.detach() ? "`autodist stop " + job_id + "`" : "Ctrl-C") + " cancels";
+}
+
 std::string CommandForNodes(const std::string& command, const v1::JobRequest& request) {
   if (request.has_spec_text() || request.kubernetes()) return "";
   std::string line = "autodist " + command;

@@ -49,6 +49,9 @@ struct JobOptions {
   const v1::JobRequest& request() const { return launch.request; }
 };
 
+// "Ctrl-C cancels"; for a job without a terminal: "`autodist stop JOB` cancels".
+std::string HowToCancel(const v1::JobRequest& request, const std::string& job_id);
+
 // "autodist clean --spec FILE": a command for the same nodes, to be run in the same folder; "" if
 // the nodes are not known from options.
 std::string CommandForNodes(const std::string& command, const v1::JobRequest& request);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "chief/attempt/job_options.h"
 #include "support/plans.h"
 
 namespace autodist::chief {
@@ -33,6 +34,13 @@ TEST(AttemptTest, ARepeatedEventIsRecordedOnce) {
   EXPECT_FALSE(attempt.Take(0, event).to_record);  // another rank
   EXPECT_TRUE(attempt.Take(1, event).to_record);
   EXPECT_FALSE(attempt.Take(1, event).to_record);
+}
+
+TEST(HowToCancelTest, ADetachedJobHasNoTerminal) {
+  v1::JobRequest request;
+  EXPECT_EQ(HowToCancel(request, "job-1"), "Ctrl-C cancels");
+  request.set_detach(true);
+  EXPECT_EQ(HowToCancel(request, "job-1"), "`autodist stop job-1` cancels");
 }
 
 }  // namespace
