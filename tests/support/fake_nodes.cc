@@ -293,7 +293,9 @@ class FakeLauncher final : public launch::Launcher {
   void Finish(uint32_t node, const Status& status, std::shared_ptr<launch::NodeLink> link = nullptr,
               v1::PrepareResponse prepared = {}) {
     const auto pending = pending_.extract(node);
-    if (pending) pending.mapped().done({node, status, std::move(link), std::move(prepared)});
+    if (!pending) return;
+    pending.mapped().done(
+        {node, status, std::move(link), std::move(prepared), 0, nodes_[node].launch_fails_at});
   }
   void Connect(uint32_t node, chief::Loop::Time limit, bool resume) {
     After(node, [this, node, limit, resume] {

@@ -33,6 +33,7 @@ class FakeAgent final : public SimulatedAgent {
   bool prepare_hangs = false;
   milliseconds link_takes{0};  // when it is started again
   Status launch_fails;
+  v1::Check launch_fails_at = v1::CHECK_LOGIN;
   bool stays = false;                   // its watchdog does not exit when all has ended
   std::function<void()> on_start;       // called when its ranks have started
   v1::NodeInfo facts;                   // further ones, when it is prepared again

@@ -278,8 +278,14 @@ StartEvent AttemptStarter::JudgeLaunched() {
   return JudgeNodes(nodes, true);
 }
 
-bool AttemptStarter::WasNotReached(const launch::LaunchedNode& node) const {
-  return IsDown(node) && !job_.nodes.state(node.node_rank).alive();
+// Returns whether the node may be off or booting, or its network broken, or was lost. One on which
+// only the agent does not start is up.
+bool AttemptStarter::IsDown(const launch::LaunchedNode& node) const {
+  if (node.status.ok() || job_.nodes.state(node.node_rank).alive()) return false;
+  const StatusCode code = node.status.code();
+  const bool no_answer = code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
+  return !job_.nodes.lost_because(node.node_rank).ok() ||
+         (no_answer && node.step == v1::CHECK_LOGIN);
 }
 
 // Returns the nodes that are down, if the job can start without them; empty: it cannot. One that
@@ -288,7 +294,7 @@ std::set<uint32_t> AttemptStarter::Dispensable(const NodeResults::Nodes& nodes) 
   std::vector<uint32_t> missing;
   NodeResults::Nodes others;
   for (const launch::LaunchedNode& node : nodes) {
-    if (WasNotReached(node)) {
+    if (IsDown(node)) {
       missing.push_back(node.node_rank);
     } else {
       others.push_back(node);
@@ -319,7 +325,7 @@ std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) cons
   size_t down = 0;
   for (const launch::LaunchedNode& node : nodes) {
     const v1::NodePlan& plan = job_.plan.nodes(static_cast<int>(node.node_rank));
-    if (!plan.reach().has_ssh() || !WasNotReached(node)) continue;
+    if (!plan.reach().has_ssh() || !IsDown(node)) continue;
     ++down;
     exclude += (down == 1 ? "" : ",") + base::ShellQuote(plan.address());
   }

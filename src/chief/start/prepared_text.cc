@@ -43,13 +43,6 @@ std::string AFewOf(const std::vector<std::string>& names) {
   return text + " and " + base::Count(names.size() - kNamed, "other");
 }
 
-// One that has logged in but runs no agent is up; one that was connected was lost since.
-bool IsDown(const launch::LaunchedNode& node) {
-  const StatusCode code = node.status.code();
-  return (code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded) &&
-         (node.link || node.step == v1::CHECK_LOGIN);
-}
-
 std::string WhyRefused(const launch::LaunchedNode& node) {
   if (!node.status.ok()) return Message(node.status);
   return node.prepared.issues_size() > 0 ? node.prepared.issues(0).cause() : "";

@@ -21,10 +21,6 @@ std::string LaunchReport(const v1::Diagnosis& diagnosis, size_t nodes, uint32_t 
 std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
                          bool synced, uint32_t attempt = 0, bool lacks_program_here = false);
 
-// Returns whether the node may be off or booting, or its network broken, rather than set up
-// wrongly.
-bool IsDown(const launch::LaunchedNode& node);
-
 // Returns why the node cannot run its part of a plan; "": it can.
 std::string WhyRefused(const launch::LaunchedNode& node);
 

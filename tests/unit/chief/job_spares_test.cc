@@ -80,6 +80,14 @@ TEST_F(JobSparesTest, ASpareWithAWrongNamePreventsTheStart) {
   EXPECT_THAT(planned_, IsEmpty());
 }
 
+TEST_F(JobSparesTest, ASpareThatIsUpButRunsNoAgentPreventsTheStart) {
+  nodes_[2].launch_fails = Error(StatusCode::kUnavailable, "the agent did not start");
+  nodes_[2].launch_fails_at = v1::CHECK_AGENT;
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, HasSubstr("1 of 3 nodes cannot run the job"));
+  EXPECT_THAT(report_, Not(HasSubstr("--exclude")));
+}
+
 TEST_F(JobSparesTest, ANodeThatIsDownIsReplacedBeforeTheStart) {
   nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
   SpareSucceedsAt(seconds(5));
