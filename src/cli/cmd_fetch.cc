@@ -82,11 +82,11 @@ Status IsElsewhere(const v1::JobStatus& job, const FetchOptions& options) {
 }
 
 bool MeansAJob(const std::string& word) {
-  const std::vector<std::string> jobs = control::KnownJobs();
-  return control::FindJob(word, jobs, control::About, "").ok() ||
-         std::ranges::any_of(
-             control::SubmissionsWithout(jobs, control::About),
-             [&](const v1::JobNote& submission) { return submission.slurm_job() == word; });
+  const std::vector<v1::JobNote> jobs = control::NotesOf(control::KnownJobs());
+  return control::FindJob(word, jobs, "").ok() ||
+         std::ranges::any_of(control::SubmissionsWithout(jobs), [&](const v1::JobNote& submission) {
+           return submission.slurm_job() == word;
+         });
 }
 
 // Treats the first argument as a pattern if it names no job.

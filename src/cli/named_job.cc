@@ -44,11 +44,11 @@ Status HasNotBegun(const v1::JobNote& submission, const std::string& before = ""
 // Fails if the word is the number of a Slurm job that was submitted and has recorded no job. Such
 // a number may also be an end of the id of another job.
 Status CheckHasBegun(const std::string& word, const std::vector<v1::JobNote>& submissions,
-                     const std::vector<std::string>& jobs) {
+                     const std::vector<v1::JobNote>& jobs) {
   const auto submission = std::ranges::find(
       submissions, word, [](const v1::JobNote& note) { return note.slurm_job(); });
-  const bool is_name = std::ranges::any_of(
-      jobs, [&](const std::string& job) { return control::About(job).job().name() == word; });
+  const bool is_name =
+      std::ranges::any_of(jobs, [&](const v1::JobNote& note) { return note.job().name() == word; });
   if (submission == submissions.end() || is_name) return OkStatus();
   if (slurm::IsPending(*submission)) return HasNotBegun(*submission);
   return WithRemedy(Error(StatusCode::kFailedPrecondition,
@@ -59,13 +59,12 @@ Status CheckHasBegun(const std::string& word, const std::vector<v1::JobNote>& su
 // The job of a command without a name, or with the word `last`.
 Result<std::string> JobOfFolder(const std::string& word, const std::string& folder,
                                 const std::vector<v1::JobNote>& submissions,
-                                const std::vector<std::string>& jobs, const std::string& acting) {
+                                const std::vector<v1::JobNote>& jobs, const std::string& acting) {
   const std::vector<v1::JobStatus> running =
       word.empty() ? control::ListRunningJobs() : std::vector<v1::JobStatus>();
-  const auto id = word.empty() ? control::DefaultJob(running, jobs, control::About, folder, acting)
-                               : control::FindJob(word, jobs, control::About, folder);
-  const auto pending =
-      control::PendingJobOf(folder, submissions, jobs, control::About, slurm::IsPending);
+  const auto id = word.empty() ? control::DefaultJob(running, jobs, folder, acting)
+                               : control::FindJob(word, jobs, folder);
+  const auto pending = control::PendingJobOf(folder, submissions, jobs, slurm::IsPending);
   if (!pending) return id;
   const bool of_folder = id.ok() && control::IsOfFolder(control::About(*id).job(), folder);
   const bool runs = id.ok() && std::ranges::count(running, *id, &v1::JobStatus::job_id) > 0;
@@ -92,12 +91,14 @@ void AddJob(CLI::App& app, std::string& job, const char* help) {
 Result<v1::JobStatus> NamedJob(const std::string& word, const std::string& acting) {
   const bool is_path = word.find('/') != std::string::npos || word == "." || word == "..";
   if (is_path) return control::LookUpJobIn(word);
-  const std::vector<std::string> jobs = control::KnownJobs();
+  const std::vector<std::string> ids = control::KnownJobs();
+  if (std::ranges::count(ids, word) > 0) return control::LookUpJob(word);
+  const std::vector<v1::JobNote> jobs = control::NotesOf(ids);
   const std::string folder = ThisFolder();
-  const auto submissions = control::SubmissionsWithout(jobs, control::About);
+  const auto submissions = control::SubmissionsWithout(jobs);
   const bool is_named = !word.empty() && word != control::kLastJob;
   if (is_named) AD_RETURN_IF_ERROR(CheckHasBegun(word, submissions, jobs));
-  const auto id = is_named ? control::FindJob(word, jobs, control::About, folder)
+  const auto id = is_named ? control::FindJob(word, jobs, folder)
                            : JobOfFolder(word, folder, submissions, jobs, acting);
   if (id.status().code() == StatusCode::kNotFound) {
     return WithRemedy(id.status(), Remedy(id.status()) + QueuedJobsText());

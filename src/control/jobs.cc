@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -118,55 +119,44 @@ std::vector<v1::JobStatus> JobsThat(const std::vector<std::string>& names,
   return jobs;
 }
 
-// The description of a known job.
-std::string Label(const std::string& job, const AboutJob& about) {
-  v1::JobStatus known = about(job).job();
-  known.set_job_id(job);
-  return Described(known);
-}
-
 // The newest of the jobs, one per line.
-std::string Listed(const std::vector<std::string>& jobs, const AboutJob& about) {
+std::string Listed(const std::vector<v1::JobStatus>& jobs) {
   std::string text;
   const size_t shown = std::min(jobs.size(), kMaxListed);
-  for (size_t i = jobs.size() - shown; i < jobs.size(); ++i) {
-    text += "\n  " + Label(jobs[i], about);
-  }
+  for (size_t i = jobs.size() - shown; i < jobs.size(); ++i) text += "\n  " + Described(jobs[i]);
   if (shown < jobs.size()) text += "\n  and older ones";
   return text;
 }
 
 // Lists a few jobs: the one with the nearest name, then the newest.
-Status NoJobIsCalled(const std::string& word, const std::vector<std::string>& jobs,
-                     const AboutJob& about) {
-  std::map<std::string, std::string> ids;  // by id and by name, of the newest that has it
+Status NoJobIsCalled(const std::string& word, const std::vector<v1::JobNote>& jobs) {
+  std::map<std::string, const v1::JobNote*> known;  // by id and by name, the newest that has it
   std::vector<std::string> words;
-  for (const std::string& job : jobs) {
-    const std::string name = about(job).job().name();
-    ids[job] = ids[name] = job;
-    words.insert(words.end(), {job, name});
+  for (const v1::JobNote& job : jobs) {
+    for (const std::string& name : {job.job().job_id(), job.job().name()}) {
+      if (!name.empty()) words.push_back(name);
+      known[name] = &job;
+    }
   }
-  std::erase(words, "");
-  std::vector<std::string> offered;
+  std::vector<const v1::JobNote*> offered;
   const std::string nearest = base::Nearest(word, words);
-  if (!nearest.empty()) offered.push_back(ids[nearest]);
+  if (!nearest.empty()) offered.push_back(known[nearest]);
   for (auto job = jobs.rbegin(); job != jobs.rend() && offered.size() < kMaxOffered; ++job) {
-    if (std::ranges::count(offered, *job) == 0) offered.push_back(*job);
+    if (std::ranges::count(offered, &*job) == 0) offered.push_back(&*job);
   }
   std::string text;
-  for (const std::string& job : offered) text += "\n  " + Label(job, about);
+  for (const v1::JobNote* job : offered) text += "\n  " + Described(job->job());
   return WithRemedy(
       Error(StatusCode::kNotFound, "no job is called '" + word + "'; known jobs:" + text),
       "`autodist ps --all` lists all jobs");
 }
 
-std::optional<std::string> LastOfFolder(const std::vector<std::string>& jobs, const AboutJob& about,
-                                        const std::string& folder) {
-  if (folder.empty()) return std::nullopt;
-  const auto found = std::find_if(jobs.rbegin(), jobs.rend(), [&](const std::string& job) {
-    return IsOfFolder(about(job).job(), folder);
+// Null: none.
+const v1::JobStatus* LastOfFolder(const std::vector<v1::JobNote>& jobs, const std::string& folder) {
+  const auto found = std::find_if(jobs.rbegin(), jobs.rend(), [&](const v1::JobNote& job) {
+    return IsOfFolder(job.job(), folder);
   });
-  return found == jobs.rend() ? std::nullopt : std::optional(*found);
+  return found == jobs.rend() ? nullptr : &found->job();
 }
 
 Status NoJob() {
@@ -181,6 +171,10 @@ Status NoneToActOn(const std::string& folder) {
                                        ? "no job is running"
                                        : "no job is running, and none was started in this folder"),
       "`autodist ps --all` lists all jobs");
+}
+
+std::string NameTheJob(const std::string& acting) {
+  return "name the job, by its id or its name: `autodist " + acting + " JOB`";
 }
 
 // "20261120-173000-3fa9c1", or the beginning of an id: day and time.
@@ -202,47 +196,57 @@ std::vector<std::string> KnownJobs() {
   return {jobs.begin(), jobs.end()};
 }
 
-Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
-                            const AboutJob& about, const std::string& folder) {
+std::vector<v1::JobNote> NotesOf(const std::vector<std::string>& jobs) {
+  std::vector<v1::JobNote> notes;
+  for (const std::string& job : jobs) notes.push_back(About(job));
+  return notes;
+}
+
+Result<std::string> FindJob(const std::string& word, const std::vector<v1::JobNote>& jobs,
+                            const std::string& folder) {
   if (jobs.empty()) return NoJob();
-  if (word == kLastJob) return LastOfFolder(jobs, about, folder).value_or(jobs.back());
-  if (std::ranges::count(jobs, word) > 0) return word;
-  std::vector<std::string> fitting;
-  if (!word.empty()) {
-    const auto named = std::find_if(jobs.rbegin(), jobs.rend(), [&](const std::string& job) {
-      const v1::JobNote note = about(job);
-      return note.job().name() == word || note.slurm_job() == word;
-    });
-    if (named != jobs.rend()) return *named;
-    std::ranges::copy_if(jobs, std::back_inserter(fitting), [&](const std::string& job) {
-      return job.starts_with(word) || job.ends_with(word);
-    });
+  if (word == kLastJob) {
+    const v1::JobStatus* const last = LastOfFolder(jobs, folder);
+    if (last) return last->job_id();
+    return jobs.back().job().job_id();
   }
-  if (fitting.size() == 1) return fitting.front();
-  if (fitting.empty()) return NoJobIsCalled(word, jobs, about);
+  const auto is_id = [&](const v1::JobNote& job) { return job.job().job_id() == word; };
+  if (std::ranges::any_of(jobs, is_id)) return word;
+  std::vector<v1::JobStatus> fitting;
+  if (!word.empty()) {
+    const auto named = std::find_if(jobs.rbegin(), jobs.rend(), [&](const v1::JobNote& job) {
+      return job.job().name() == word || job.slurm_job() == word;
+    });
+    if (named != jobs.rend()) return named->job().job_id();
+    for (const v1::JobNote& job : jobs) {
+      const std::string& id = job.job().job_id();
+      if (id.starts_with(word) || id.ends_with(word)) fitting.push_back(job.job());
+    }
+  }
+  if (fitting.size() == 1) return fitting.front().job_id();
+  if (fitting.empty()) return NoJobIsCalled(word, jobs);
   return WithRemedy(
-      Error(StatusCode::kInvalidArgument, "'" + word + "' is ambiguous:" + Listed(fitting, about)),
+      Error(StatusCode::kInvalidArgument, "'" + word + "' is ambiguous:" + Listed(fitting)),
       "give a longer part of the id");
 }
 
 Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
-                               const std::vector<std::string>& jobs, const AboutJob& about,
-                               const std::string& folder, const std::string& acting) {
+                               const std::vector<v1::JobNote>& jobs, const std::string& folder,
+                               const std::string& acting) {
   std::vector<v1::JobStatus> chosen;
   std::ranges::copy_if(running, std::back_inserter(chosen),
                        [&](const v1::JobStatus& job) { return IsOfFolder(job, folder); });
   const bool none_here = chosen.empty();
   if (none_here) {
-    auto last = LastOfFolder(jobs, about, folder);
+    const v1::JobStatus* const last = LastOfFolder(jobs, folder);
     const bool others_run = !acting.empty() && !running.empty();
     // A job of which nothing is known may run on another machine.
-    const bool is_meant =
-        last && (!others_run || about(*last).job().phase() != v1::JOB_PHASE_ENDED);
-    if (is_meant) return *std::move(last);
+    const bool is_meant = last && (!others_run || last->phase() != v1::JOB_PHASE_ENDED);
+    if (is_meant) return last->job_id();
     chosen = running;
   }
   if (chosen.empty() && (jobs.empty() || acting.empty())) {
-    return jobs.empty() ? Result<std::string>(NoJob()) : jobs.back();
+    return jobs.empty() ? Result<std::string>(NoJob()) : jobs.back().job().job_id();
   }
   if (chosen.empty()) return NoneToActOn(folder);
   const bool is_far = none_here && !acting.empty();
@@ -252,12 +256,9 @@ Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
   if (is_far && !folder.empty()) {
     text = "no job of this folder is running; " + text + " in other folders";
   }
-  std::vector<std::string> ids;
-  for (const v1::JobStatus& job : chosen) ids.push_back(job.job_id());
-  return WithRemedy(Error(StatusCode::kInvalidArgument, text + ":" + Listed(ids, about)),
-                    acting.empty()
-                        ? "name one of them, by its id or its name"
-                        : "name the job, by its id or its name: `autodist " + acting + " JOB`");
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, text + ":" + Listed(chosen)),
+      acting.empty() ? "name one of them, by its id or its name" : NameTheJob(acting));
 }
 
 std::string Described(const v1::JobStatus& job) {
@@ -286,6 +287,7 @@ v1::JobNote About(const std::string& job_id) {
   if (auto note = ReadNote(job_id); note.ok()) return *std::move(note);
   v1::JobNote note;
   *note.mutable_job() = LookUpJob(job_id).value_or(v1::JobStatus());
+  note.mutable_job()->set_job_id(job_id);
   return note;
 }
 

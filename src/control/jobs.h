@@ -1,7 +1,6 @@
 // This user's jobs: those that run, here or elsewhere, those that have ended, and crashed ones.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,27 +13,26 @@ namespace autodist::control {
 // All jobs that have a socket or a record, oldest first.
 std::vector<std::string> KnownJobs();
 
-// What a name or a folder means: returns at least name, working directory and command of a job, and
-// its Slurm job.
-using AboutJob = std::function<v1::JobNote(const std::string& job)>;
+// What is known of these jobs, in order. Blocks as About does.
+std::vector<v1::JobNote> NotesOf(const std::vector<std::string>& jobs);
 
 // The word for the last job.
 inline constexpr std::string_view kLastJob = "last";
 
 // Finds the job that `word` means: an id, a name or the number of a Slurm job (the newest job that
 // has it), a beginning or end of the id that no other job has, or "last": the newest job whose
-// working directory is `folder` or else the newest. A failure lists some jobs, the nearest first.
-// `jobs` as KnownJobs returns them.
-Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
-                            const AboutJob& about, const std::string& folder);
+// working directory is `folder` or else the newest. `jobs`: all, oldest first. A failure
+// lists some jobs, the nearest first.
+Result<std::string> FindJob(const std::string& word, const std::vector<v1::JobNote>& jobs,
+                            const std::string& folder);
 
 // The job of a command without a job argument. Of the jobs of `folder`: the only one of `running`,
 // the running jobs; if none runs, the newest. Without such jobs, the same of all jobs. `acting`:
 // the name of a command that changes the job, which is never one of another folder; "": a command
 // that only reads. A failure lists the running jobs.
 Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
-                               const std::vector<std::string>& jobs, const AboutJob& about,
-                               const std::string& folder, const std::string& acting = "");
+                               const std::vector<v1::JobNote>& jobs, const std::string& folder,
+                               const std::string& acting = "");
 
 // "20261120-173000-3fa9c1 (sweep-3): python3 train.py, in /home/me/x"; without what is unknown.
 std::string Described(const v1::JobStatus& job);
@@ -43,7 +41,8 @@ std::string Described(const v1::JobStatus& job);
 // autodist-runs. False for "".
 bool IsOfFolder(const v1::JobStatus& job, const std::string& folder);
 
-// From the note of the job, else from its autodist; empty if it is unknown.
+// From the note of the job, else from its autodist, for which it blocks for a few seconds at most;
+// only the id if it is unknown.
 v1::JobNote About(const std::string& job_id);
 
 // Whether a job may have this name: letters, digits, '.', '_' and '-', at most 64, and neither

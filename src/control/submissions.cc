@@ -12,6 +12,7 @@
 #include "base/folder_entries.h"
 #include "base/private_folder.h"
 #include "base/write_file.h"
+#include "control/jobs.h"
 #include "control/state_folder.h"
 #include "json/proto_json.h"
 
@@ -69,14 +70,12 @@ Status RecordSubmission(const v1::JobNote& note) {
   return OkStatus();
 }
 
-std::vector<v1::JobNote> SubmissionsWithout(const std::vector<std::string>& jobs,
-                                            const AboutJob& about) {
+std::vector<v1::JobNote> SubmissionsWithout(const std::vector<v1::JobNote>& jobs) {
   const auto folder = SubmissionFolder();
   if (!folder.ok()) return {};
   std::vector<v1::JobNote> submissions = ReadSubmissions(*folder);
-  if (submissions.empty()) return {};
   std::set<std::string> begun;
-  for (const std::string& job : jobs) begun.insert(about(job).slurm_job());
+  for (const v1::JobNote& job : jobs) begun.insert(job.slurm_job());
   std::erase_if(submissions,
                 [&](const v1::JobNote& note) { return begun.contains(note.slurm_job()); });
   return submissions;
@@ -84,17 +83,17 @@ std::vector<v1::JobNote> SubmissionsWithout(const std::vector<std::string>& jobs
 
 std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
                                         const std::vector<v1::JobNote>& submissions,
-                                        const std::vector<std::string>& jobs, const AboutJob& about,
+                                        const std::vector<v1::JobNote>& jobs,
                                         const IsPending& is_pending) {
+  if (submissions.empty()) return std::nullopt;
   int64_t last_start_ms = 0;
-  for (const std::string& id : jobs) {
-    const v1::JobStatus job = about(id).job();
-    if (IsOfFolder(job, folder)) last_start_ms = std::max(last_start_ms, job.started_ms());
+  for (const v1::JobNote& job : jobs) {
+    if (job.job().started_ms() <= last_start_ms || !IsOfFolder(job.job(), folder)) continue;
+    last_start_ms = job.job().started_ms();
   }
   for (const v1::JobNote& submission : submissions | std::views::reverse) {
-    if (!IsOfFolder(submission.job(), folder)) continue;
     if (submission.job().started_ms() < last_start_ms) break;
-    if (is_pending(submission)) return submission;
+    if (IsOfFolder(submission.job(), folder) && is_pending(submission)) return submission;
   }
   return std::nullopt;
 }

@@ -9,7 +9,6 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
-#include "control/jobs.h"
 
 namespace autodist::control {
 
@@ -19,15 +18,14 @@ namespace autodist::control {
 Status RecordSubmission(const v1::JobNote& note);
 
 // The recorded submissions of which none of `jobs` is the job, oldest first. Blocks on the disk.
-std::vector<v1::JobNote> SubmissionsWithout(const std::vector<std::string>& jobs,
-                                            const AboutJob& about);
+std::vector<v1::JobNote> SubmissionsWithout(const std::vector<v1::JobNote>& jobs);
 
 using IsPending = std::function<bool(const v1::JobNote& submission)>;
 
 // The newest job of `folder`, if that is a submission that is pending. Pure logic.
 std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
                                         const std::vector<v1::JobNote>& submissions,
-                                        const std::vector<std::string>& jobs, const AboutJob& about,
+                                        const std::vector<v1::JobNote>& jobs,
                                         const IsPending& is_pending);
 
 }  // namespace autodist::control

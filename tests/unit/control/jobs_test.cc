@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <thread>
 #include <tuple>
 
@@ -34,7 +35,19 @@ const std::vector<std::string> kJobs = {"20261119-100000-aaaaaa", "20261120-1730
 
 constexpr int64_t kLater = 3 * 3'600'000;  // milliseconds
 
-v1::JobNote Unnamed(const std::string&) { return {}; }
+// What `about` returns of each of the jobs.
+std::vector<v1::JobNote> Known(
+    const std::vector<std::string>& jobs,
+    const std::function<v1::JobNote(const std::string& job)>& about = [](const std::string&) {
+      return v1::JobNote();
+    }) {
+  std::vector<v1::JobNote> notes;
+  for (const std::string& job : jobs) {
+    notes.push_back(about(job));
+    notes.back().mutable_job()->set_job_id(job);
+  }
+  return notes;
+}
 
 TEST(FindJobTest, AcceptsTheIdAUniquePrefixOrSuffixAndLast) {
   for (const auto& [name, job] : {std::pair{"20261119-100000-aaaaaa", 0},
@@ -44,31 +57,31 @@ TEST(FindJobTest, AcceptsTheIdAUniquePrefixOrSuffixAndLast) {
                                   {"20261120-17", 1},
                                   {"20261120-180000-3fa9c2", 2},
                                   {"last", 2}}) {
-    const auto found = FindJob(name, kJobs, Unnamed, "");
+    const auto found = FindJob(name, Known(kJobs), "");
     ASSERT_TRUE(found.ok()) << name << ": " << found.status();
     EXPECT_EQ(*found, kJobs[static_cast<size_t>(job)]) << name;
   }
-  EXPECT_EQ(*FindJob("job-1", {"job-1", "job-10"}, Unnamed, ""), "job-1");
+  EXPECT_EQ(*FindJob("job-1", Known({"job-1", "job-10"}), ""), "job-1");
 }
 
 TEST(FindJobTest, AmbiguousAndUnknownNamesListTheCandidates) {
-  const auto ambiguous = FindJob("20261120", kJobs, Unnamed, "");
+  const auto ambiguous = FindJob("20261120", Known(kJobs), "");
   EXPECT_EQ(ambiguous.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(ambiguous.status()),
             "'20261120' is ambiguous:\n  20261120-173000-3fa9c1\n"
             "  20261120-180000-3fa9c2");
   for (const std::string name : {"", "3fa9", "../x", "LAST"}) {
-    const auto unknown = FindJob(name, kJobs, Unnamed, "");
+    const auto unknown = FindJob(name, Known(kJobs), "");
     EXPECT_EQ(unknown.status().code(), StatusCode::kNotFound) << name;
     EXPECT_THAT(Message(unknown.status()), HasSubstr(kJobs[0])) << name;
   }
-  EXPECT_EQ(FindJob("last", {}, Unnamed, "").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(FindJob("last", {}, "").status().code(), StatusCode::kNotFound);
 }
 
 TEST(FindJobTest, OfManyCandidatesTheNewestAreListed) {
   std::vector<std::string> jobs;
   for (int i = 100; i < 150; ++i) jobs.push_back("job-" + std::to_string(i));
-  const std::string message = Message(FindJob("job", jobs, Unnamed, "").status());
+  const std::string message = Message(FindJob("job", Known(jobs), "").status());
   EXPECT_THAT(message, HasSubstr("job-140\n"));
   EXPECT_THAT(message, HasSubstr("job-149\n  and older ones"));
   EXPECT_THAT(message, Not(HasSubstr("job-139")));
@@ -82,7 +95,7 @@ TEST(FindJobTest, OfAnUnknownNameTheNearestJobIsListedFirst) {
     if (job == "job-120") note.mutable_job()->set_name("sweep");
     return note;
   };
-  EXPECT_EQ(Message(FindJob("swep", jobs, about, "").status()),
+  EXPECT_EQ(Message(FindJob("swep", Known(jobs, about), "").status()),
             "no job is called 'swep'; known jobs:\n  job-120 (sweep)\n  job-149\n  job-148\n"
             "  job-147\n  job-146");
 }
@@ -97,11 +110,13 @@ TEST(FindJobTest, ANameMeansTheNewestJob) {
   const auto about = [](const std::string& job) {
     return Named(job == kJobs[2] ? "other" : "aaaaaa");
   };
-  EXPECT_EQ(*FindJob("other", kJobs, about, ""), kJobs[2]);
-  EXPECT_EQ(*FindJob("aaaaaa", kJobs, about, ""), kJobs[1]);  // which is also a suffix of an id
-  EXPECT_EQ(*FindJob(kJobs[0], kJobs, about, ""), kJobs[0]);
-  EXPECT_EQ(*FindJob("20261119", kJobs, about, ""), kJobs[0]);
-  EXPECT_THAT(Message(FindJob("oth", kJobs, about, "").status()), HasSubstr(kJobs[2] + " (other)"));
+  EXPECT_EQ(*FindJob("other", Known(kJobs, about), ""), kJobs[2]);
+  EXPECT_EQ(*FindJob("aaaaaa", Known(kJobs, about), ""),
+            kJobs[1]);  // which is also a suffix of an id
+  EXPECT_EQ(*FindJob(kJobs[0], Known(kJobs, about), ""), kJobs[0]);
+  EXPECT_EQ(*FindJob("20261119", Known(kJobs, about), ""), kJobs[0]);
+  EXPECT_THAT(Message(FindJob("oth", Known(kJobs, about), "").status()),
+              HasSubstr(kJobs[2] + " (other)"));
 }
 
 TEST(FindJobTest, TheNumberOfASlurmJobMeansItsNewestJob) {
@@ -110,7 +125,7 @@ TEST(FindJobTest, TheNumberOfASlurmJobMeansItsNewestJob) {
     if (job != kJobs[2]) note.set_slurm_job("000");  // the second after it was requeued
     return note;
   };
-  EXPECT_EQ(*FindJob("000", kJobs, about, ""), kJobs[1]);
+  EXPECT_EQ(*FindJob("000", Known(kJobs, about), ""), kJobs[1]);
 }
 
 // The first job is of /a, the second of /b, the third of /c.
@@ -127,7 +142,7 @@ v1::JobNote OfFolders(const std::string& job) {
 
 TEST(FindJobTest, LastIsTheNewestOfTheFolderOrOfAll) {
   for (const auto& [folder, job] : {std::pair{"/a", 0}, {"/b", 1}, {"/d", 2}, {"", 2}}) {
-    EXPECT_EQ(*FindJob("last", kJobs, OfFolders, folder), kJobs[static_cast<size_t>(job)])
+    EXPECT_EQ(*FindJob("last", Known(kJobs, OfFolders), folder), kJobs[static_cast<size_t>(job)])
         << folder;
   }
 }
@@ -135,18 +150,18 @@ TEST(FindJobTest, LastIsTheNewestOfTheFolderOrOfAll) {
 v1::JobStatus Running(const std::string& id) { return OfFolders(id).job(); }
 
 TEST(DefaultJobTest, IsTheOnlyRunningJobOrTheLast) {
-  EXPECT_EQ(*DefaultJob({}, kJobs, Unnamed, ""), kJobs[2]);
-  EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, kJobs, Unnamed, ""), kJobs[0]);
-  EXPECT_EQ(Message(DefaultJob({}, {}, Unnamed, "").status()), "there is no job");
+  EXPECT_EQ(*DefaultJob({}, Known(kJobs), ""), kJobs[2]);
+  EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, Known(kJobs), ""), kJobs[0]);
+  EXPECT_EQ(Message(DefaultJob({}, {}, "").status()), "there is no job");
 }
 
 TEST(DefaultJobTest, JobsOfTheFolderComeFirst) {
   const std::vector<v1::JobStatus> running = {Running(kJobs[0]), Running(kJobs[2])};
-  EXPECT_EQ(*DefaultJob(running, kJobs, OfFolders, "/a"), kJobs[0]);
-  EXPECT_EQ(*DefaultJob(running, kJobs, OfFolders, "/b"), kJobs[1]);  // it has ended
-  EXPECT_EQ(DefaultJob(running, kJobs, OfFolders, "/d").status().code(),
+  EXPECT_EQ(*DefaultJob(running, Known(kJobs, OfFolders), "/a"), kJobs[0]);
+  EXPECT_EQ(*DefaultJob(running, Known(kJobs, OfFolders), "/b"), kJobs[1]);  // it has ended
+  EXPECT_EQ(DefaultJob(running, Known(kJobs, OfFolders), "/d").status().code(),
             StatusCode::kInvalidArgument);
-  EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, kJobs, OfFolders, "/d"), kJobs[0]);
+  EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, Known(kJobs, OfFolders), "/d"), kJobs[0]);
 }
 
 TEST(DefaultJobTest, SeveralRunningJobsAreListed) {
@@ -157,7 +172,7 @@ TEST(DefaultJobTest, SeveralRunningJobsAreListed) {
     return note;
   };
   const auto several =
-      DefaultJob({Running(kJobs[0]), Running(kJobs[1])}, kJobs, about, "").status();
+      DefaultJob({about(kJobs[0]).job(), about(kJobs[1]).job()}, Known(kJobs, about), "").status();
   EXPECT_EQ(several.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(several), "2 jobs are running:\n  " + kJobs[0] +
                                   " (sweep): ./train, in /a\n  " + kJobs[1] + ": ./train, in /b");
@@ -177,22 +192,22 @@ TEST(DefaultJobTest, ACommandThatActsTakesNoJobOfAnotherFolder) {
   for (const auto& [running, folder, job] : {std::tuple{first, "/a", 0},
                                              {Jobs{Running(kJobs[0]), Running(kJobs[1])}, "/b", 1},
                                              {Jobs{}, "/c", 2}}) {
-    EXPECT_EQ(*DefaultJob(running, kJobs, AllEnded, folder, "stop"),
+    EXPECT_EQ(*DefaultJob(running, Known(kJobs, AllEnded), folder, "stop"),
               kJobs[static_cast<size_t>(job)])
         << folder;
   }
   for (const std::string folder : {"/b", "/d", ""}) {
-    const Status other = DefaultJob(first, kJobs, AllEnded, folder, "stop").status();
+    const Status other = DefaultJob(first, Known(kJobs, AllEnded), folder, "stop").status();
     EXPECT_EQ(other.code(), StatusCode::kInvalidArgument) << folder;
     EXPECT_THAT(Message(other), HasSubstr("1 job is running")) << folder;
     EXPECT_THAT(Message(other), HasSubstr(":\n  " + kJobs[0] + ": in /a")) << folder;
     EXPECT_THAT(Remedy(other), HasSubstr("`autodist stop JOB`")) << folder;
   }
   // A job whose end is unknown here may run on another machine.
-  EXPECT_EQ(*DefaultJob(first, kJobs, OfFolders, "/b", "stop"), kJobs[1]);
-  EXPECT_EQ(Message(DefaultJob({}, kJobs, AllEnded, "/d", "stop").status()),
+  EXPECT_EQ(*DefaultJob(first, Known(kJobs, OfFolders), "/b", "stop"), kJobs[1]);
+  EXPECT_EQ(Message(DefaultJob({}, Known(kJobs, AllEnded), "/d", "stop").status()),
             "no job is running, and none was started in this folder");
-  EXPECT_EQ(Message(DefaultJob({}, {}, AllEnded, "/d", "stop").status()), "there is no job");
+  EXPECT_EQ(Message(DefaultJob({}, {}, "/d", "stop").status()), "there is no job");
 }
 
 TEST(IsOfFolderTest, AJobIsOfItsWorkingDirectoryAndOfTheFolderWithItsLogs) {
@@ -472,6 +487,10 @@ TEST_F(JobsTest, ANameIsInTheRecordAndTheSocket) {
   (*running)->Publish(job);
   EXPECT_EQ(About(Id("unrecorded")).job().name(), "of-the-socket");
   EXPECT_EQ(About(Id("none")).job().name(), "");
+  const auto notes = NotesOf({Id("none"), Id("named")});
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0].job().job_id(), Id("none"));
+  EXPECT_EQ(notes[1].job().name(), "of-the-record");
 }
 
 }  // namespace

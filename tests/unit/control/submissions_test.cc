@@ -14,8 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const std::string kBegunJob = "20261120-173000-3fa9c1";  // started at 50, in /a
-
 v1::JobNote Submission(const std::string& number, const std::string& folder, int64_t time_ms) {
   v1::JobNote note;
   note.set_slurm_job(number);
@@ -24,7 +22,7 @@ v1::JobNote Submission(const std::string& number, const std::string& folder, int
   return note;
 }
 
-v1::JobNote AboutBegunJob(const std::string&) { return Submission("2", "/a", 50); }
+const std::vector<v1::JobNote> kBegun = {Submission("2", "/a", 50)};
 
 std::vector<std::string> Numbers(const std::vector<v1::JobNote>& notes) {
   std::vector<std::string> numbers;
@@ -35,14 +33,14 @@ std::vector<std::string> Numbers(const std::vector<v1::JobNote>& notes) {
 TEST(SubmissionsTest, AreKeptUntilTheirJobHasBegun) {
   const test::TempFolder state;
   const test::ScopedVariable variable("XDG_STATE_HOME", state.path());
-  EXPECT_THAT(SubmissionsWithout({kBegunJob}, AboutBegunJob), IsEmpty());
+  EXPECT_THAT(SubmissionsWithout(kBegun), IsEmpty());
   for (const auto& [number, time_ms] : {std::pair{"3", 30}, {"2", 20}, {"10", 10}}) {
     ASSERT_TRUE(RecordSubmission(Submission(number, "/a", time_ms)).ok());
   }
-  EXPECT_THAT(Numbers(SubmissionsWithout({}, AboutBegunJob)), ElementsAre("10", "2", "3"));
-  EXPECT_THAT(Numbers(SubmissionsWithout({kBegunJob}, AboutBegunJob)), ElementsAre("10", "3"));
+  EXPECT_THAT(Numbers(SubmissionsWithout({})), ElementsAre("10", "2", "3"));
+  EXPECT_THAT(Numbers(SubmissionsWithout(kBegun)), ElementsAre("10", "3"));
   ASSERT_TRUE(RecordSubmission(Submission("10", "/b", 40)).ok());  // Slurm counts from 1 again
-  EXPECT_THAT(Numbers(SubmissionsWithout({kBegunJob}, AboutBegunJob)), ElementsAre("3", "10"));
+  EXPECT_THAT(Numbers(SubmissionsWithout(kBegun)), ElementsAre("3", "10"));
   for (const char* number : {"", "x", "../1", "1;lab"}) {
     EXPECT_FALSE(RecordSubmission(Submission(number, "/a", 1)).ok()) << number;
   }
@@ -54,7 +52,7 @@ TEST(SubmissionsTest, TheOldestAreForgotten) {
   for (int i = 1; i <= 103; ++i) {
     ASSERT_TRUE(RecordSubmission(Submission(std::to_string(i), "/a", i)).ok());
   }
-  const auto kept = SubmissionsWithout({}, AboutBegunJob);
+  const auto kept = SubmissionsWithout({});
   ASSERT_EQ(kept.size(), 100u);
   EXPECT_EQ(kept.front().slurm_job(), "4");
 }
@@ -66,17 +64,16 @@ TEST(PendingJobOfTest, IsTheNewestJobOfTheFolder) {
   const auto is_pending = [](const v1::JobNote& note) {
     return note.slurm_job() != "5" && note.slurm_job() != "8";
   };
-  for (const auto& [folder, jobs, number] :
-       {std::tuple{"/a", std::vector{kBegunJob}, "7"},  // 8 has ended, or runs
-        {"/b", {kBegunJob}, "4"},
-        {"/c", {}, "6"},
-        {"/d", {kBegunJob}, ""},
-        {"", {kBegunJob}, ""}}) {
-    const auto pending = PendingJobOf(folder, submissions, jobs, AboutBegunJob, is_pending);
+  for (const auto& [folder, jobs, number] : {std::tuple{"/a", kBegun, "7"},  // 8 has ended, or runs
+                                             {"/b", kBegun, "4"},
+                                             {"/c", {}, "6"},
+                                             {"/d", kBegun, ""},
+                                             {"", kBegun, ""}}) {
+    const auto pending = PendingJobOf(folder, submissions, jobs, is_pending);
     EXPECT_EQ(pending ? pending->slurm_job() : "", number) << folder;
   }
   const auto older = {Submission("3", "/a", 40)};
-  EXPECT_FALSE(PendingJobOf("/a", older, {kBegunJob}, AboutBegunJob, is_pending));
+  EXPECT_FALSE(PendingJobOf("/a", older, kBegun, is_pending));
 }
 
 }  // namespace
