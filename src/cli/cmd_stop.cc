@@ -99,7 +99,8 @@ JobCommand AddStop(CLI::App& app) {
   app.footer(R"(
 Stops a job as Ctrl-C in its terminal would: the ranks receive SIGTERM and, after
 the job's --grace, SIGKILL. Returns when nothing of the job is left. Exit code 0
-if the job has ended, now or before. Without JOB, stops only a job of this folder.
+if the job has ended, now or before. Without JOB, or with 'last', stops only a job
+of this folder.
 
 Examples:
   autodist stop last

@@ -70,7 +70,7 @@ bool IsFromElsewhere(int argc, char** argv) {
 Result<std::vector<std::string>> ArgvOf(int argc, char** argv) {
   std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
   if (!IsFromElsewhere(argc, argv)) return given;
-  // Not the folder of the program. No job is of this folder, so that `last` is the newest one.
+  // Not the folder of the program. "/" is no folder of jobs, so that `last` is the newest one.
   (void)!chdir("/");
   if (isatty(STDIN_FILENO) == 0) chief::EndWithInput();
   auto decoded = chief::DecodeArgv(argv[2]);

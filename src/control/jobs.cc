@@ -203,12 +203,14 @@ std::vector<v1::JobNote> NotesOf(const std::vector<std::string>& jobs) {
 }
 
 Result<std::string> FindJob(const std::string& word, const std::vector<v1::JobNote>& jobs,
-                            const std::string& folder) {
+                            const std::string& folder, const std::string& acting) {
   if (jobs.empty()) return NoJob();
   if (word == kLastJob) {
     const v1::JobStatus* const last = LastOfFolder(jobs, folder);
     if (last) return last->job_id();
-    return jobs.back().job().job_id();
+    if (acting.empty() || folder.empty()) return jobs.back().job().job_id();
+    return WithRemedy(Error(StatusCode::kNotFound, "no job was started in this folder"),
+                      NameTheJob(acting) + "; `autodist ps --all` lists all jobs");
   }
   const auto is_id = [&](const v1::JobNote& job) { return job.job().job_id() == word; };
   if (std::ranges::any_of(jobs, is_id)) return word;

@@ -21,15 +21,15 @@ inline constexpr std::string_view kLastJob = "last";
 
 // Finds the job that `word` means: an id, a name or the number of a Slurm job (the newest job that
 // has it), a beginning or end of the id that no other job has, or "last": the newest job whose
-// working directory is `folder` or else the newest. `jobs`: all, oldest first. A failure
-// lists some jobs, the nearest first.
+// working directory is `folder` or else the newest. `jobs`: all, oldest first. `acting`: the name
+// of a command that changes the job, for which "last" is no job of another folder than `folder`,
+// unless that is ""; "": a command that only reads. A failure lists some jobs, the nearest first.
 Result<std::string> FindJob(const std::string& word, const std::vector<v1::JobNote>& jobs,
-                            const std::string& folder);
+                            const std::string& folder, const std::string& acting = "");
 
 // The job of a command without a job argument. Of the jobs of `folder`: the only one of `running`,
-// the running jobs; if none runs, the newest. Without such jobs, the same of all jobs. `acting`:
-// the name of a command that changes the job, which is never one of another folder; "": a command
-// that only reads. A failure lists the running jobs.
+// the running jobs; if none runs, the newest. Without such jobs, the same of all jobs. With
+// `acting`, never a job of another folder. A failure lists the running jobs.
 Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
                                const std::vector<v1::JobNote>& jobs, const std::string& folder,
                                const std::string& acting = "");

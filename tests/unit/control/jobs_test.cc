@@ -140,6 +140,16 @@ v1::JobNote OfFolders(const std::string& job) {
   return note;
 }
 
+TEST(FindJobTest, OfACommandThatActsLastIsNoJobOfAnotherFolder) {
+  const auto jobs = Known(kJobs, OfFolders);
+  EXPECT_EQ(*FindJob("last", jobs, "/b", "stop"), kJobs[1]);
+  EXPECT_EQ(*FindJob("last", jobs, "", "stop"), kJobs[2]);  // from another machine
+  const Status none = FindJob("last", jobs, "/d", "stop").status();
+  EXPECT_EQ(none.code(), StatusCode::kNotFound);
+  EXPECT_EQ(Message(none), "no job was started in this folder");
+  EXPECT_THAT(Remedy(none), HasSubstr("`autodist stop JOB`"));
+}
+
 TEST(FindJobTest, LastIsTheNewestOfTheFolderOrOfAll) {
   for (const auto& [folder, job] : {std::pair{"/a", 0}, {"/b", 1}, {"/d", 2}, {"", 2}}) {
     EXPECT_EQ(*FindJob("last", Known(kJobs, OfFolders), folder), kJobs[static_cast<size_t>(job)])
