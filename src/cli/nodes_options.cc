@@ -23,6 +23,7 @@
 #include "base/utf8.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
+#include "cli/other_launchers.h"
 #include "cli/values.h"
 #include "kubernetes/pods.h"
 #include "plan/ssh_reach.h"
@@ -269,7 +270,10 @@ std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
     WarnOfFile(request.hosts(), "--spec");
     return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kForLaunch);
   }
-  if (request.slurm()) return Reported(slurm::SlurmAllocation());
+  if (request.slurm()) {
+    const Status once = CheckStartedOnce();
+    return Reported(once.ok() ? slurm::SlurmAllocation() : once);
+  }
   if (request.kubernetes()) {
     const auto pod = kubernetes::ThisPod();
     return Reported(pod.ok() ? kubernetes::KubernetesPods(*pod) : pod.status());

@@ -7,7 +7,7 @@
 
 #include "base/parse_number.h"
 #include "base/split.h"
-#include "slurm/allocation.h"
+#include "slurm/hosts.h"
 
 namespace autodist::cli {
 namespace {
@@ -254,19 +254,38 @@ bool TakesValue(const std::string& word, const std::string& next) {
 
 Status CheckStartedOnce(
     const std::function<std::optional<std::string>(const std::string& name)>& variable) {
-  if (variable("AUTODIST_RANK")) return OkStatus();
-  AD_RETURN_IF_ERROR(slurm::CheckIsOnlyTask(variable));
-  // Set for each process by Open MPI, and by MPICH, Intel MPI and others.
-  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const auto tasks = base::ParseNumber<uint64_t>(variable(name).value_or("")).value_or(1);
-    if (tasks <= 1) continue;
-    return WithRemedy(Error(StatusCode::kInvalidArgument,
-                            "mpirun has started autodist " + std::to_string(tasks) + " times (" +
-                                name + "); each would start the whole job"),
-                      "start autodist once, without mpirun; --hosts HOST:N,... or a spec selects "
-                      "the nodes");
+  struct Launcher {
+    const char* name;
+    const char* variable;  // set for each process
+    uint64_t tasks;
+    const char* nodes;  // how to select the nodes without it
+  };
+  constexpr char kHosts[] = "--hosts HOST:N,... or a spec selects the nodes";
+  const auto number = [&](const char* name) {
+    return base::ParseNumber<uint64_t>(variable(name).value_or("")).value_or(1);
+  };
+  const Launcher launchers[] = {
+      // Open MPI may start its own daemons with srun.
+      {"mpirun", "OMPI_COMM_WORLD_SIZE", number("OMPI_COMM_WORLD_SIZE"), kHosts},
+      {"srun", "SLURM_STEP_ID", slurm::TasksOfStep(variable),
+       "--slurm uses all nodes of the allocation"},
+      // MPICH, Intel MPI and others; also srun with PMI.
+      {"mpirun", "PMI_SIZE", number("PMI_SIZE"), kHosts},
+  };
+  const Launcher* found = nullptr;
+  std::string unset;
+  for (const Launcher& launcher : launchers) {
+    if (launcher.tasks <= 1) continue;
+    if (!found) found = &launcher;
+    unset += std::string(" -u ") + launcher.variable;
   }
-  return OkStatus();
+  if (!found || variable("AUTODIST_RANK")) return OkStatus();
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument,
+            "this is one of " + std::to_string(found->tasks) + " tasks of " + found->name + " (" +
+                found->variable + "); each that runs autodist would start the whole job"),
+      std::string("start autodist once, without ") + found->name + "; " + found->nodes +
+          "; if only this task starts it: `env" + unset + " autodist ...`");
 }
 
 Status CheckStartedOnce() {

@@ -28,7 +28,7 @@ bool TakesValue(const std::string& word, const std::string& next);
 std::string LongSbatchOption(const std::string& word);
 
 // kInvalidArgument: srun or an mpirun has started this process as one of several tasks, each of
-// which would start the whole job. OK for a rank of autodist. `variable`: returns the value of an
+// which may start the whole job. OK for a rank of autodist. `variable`: returns the value of an
 // environment variable. Pure logic.
 Status CheckStartedOnce(
     const std::function<std::optional<std::string>(const std::string& name)>& variable);

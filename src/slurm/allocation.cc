@@ -69,15 +69,6 @@ std::string GpusNotFound(const spec::ResourceSpec& spec) {
 
 }  // namespace
 
-Status CheckIsOnlyTask(const Variables& variables) {
-  const uint64_t tasks = TasksOfStep(variables);
-  if (tasks == 1) return OkStatus();
-  return WithRemedy(
-      Error(StatusCode::kInvalidArgument, "srun has started autodist " + std::to_string(tasks) +
-                                              " times; each would start the whole job"),
-      "start autodist once, without srun; --slurm uses all nodes of the allocation");
-}
-
 Result<spec::ResourceSpec> SlurmAllocation() {
   const std::string left_out = LeftOutComponents(Variable);
   if (!left_out.empty()) base::Log(base::LogLevel::kWarning, left_out);
@@ -89,7 +80,6 @@ Result<spec::ResourceSpec> SlurmAllocation() {
     }
     return Error(StatusCode::kInvalidArgument, all);
   }
-  AD_RETURN_IF_ERROR(CheckIsOnlyTask(Variable));
   AD_ASSIGN_OR_RETURN(const std::string job, ScontrolJob());
   AD_ASSIGN_OR_RETURN(const std::string config, Config());
   const bool confined = SettingIn(config, "ConstrainDevices") == "yes";

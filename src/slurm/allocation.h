@@ -7,13 +7,9 @@
 #include <string_view>
 
 #include "autodist/status.h"
-#include "slurm/hosts.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::slurm {
-
-// kInvalidArgument: srun has started this process as one of several tasks.
-Status CheckIsOnlyTask(const Variables& variables);
 
 // Returns the allocation's nodes, which are reached by steps, with the allocated GPUs in CUDA's
 // numbering, or else with one CPU rank per task. Asks Slurm's controller, and blocks for a minute

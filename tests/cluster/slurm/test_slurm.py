@@ -370,7 +370,7 @@ def test_outside_an_allocation(start):
 def test_a_start_once_per_task_is_refused(start, slurm):
     for options in ((), ("--slurm",)):
         outcome = start("run", *options, "--", "true", under=("salloc", "-Q", "-N2", "srun", "-n2")).finish()
-        assert outcome.code == 2 and "srun has started autodist 2 times" in outcome.err, outcome.err
+        assert outcome.code == 2 and "this is one of 2 tasks of srun" in outcome.err, outcome.err
 
 
 def test_a_step_of_one_task_may_start_a_job(start, slurm):

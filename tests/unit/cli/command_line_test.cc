@@ -298,10 +298,10 @@ TEST(CheckStartedOnceTest, TasksOfAnotherLauncherAreRefused) {
   for (const auto& [environment, refusal] :
        {std::pair<Environment, std::string>{{}, ""},
         {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}, ""},
-        {{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}}, "srun has started autodist 8"},
+        {{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}}, "one of 8 tasks of srun"},
         {{{"OMPI_COMM_WORLD_SIZE", "1"}}, ""},
-        {{{"OMPI_COMM_WORLD_SIZE", "4"}}, "mpirun has started autodist 4 times (OMPI_COMM_WORLD"},
-        {{{"PMI_SIZE", "2"}}, "mpirun has started autodist 2 times (PMI_SIZE)"},
+        {{{"OMPI_COMM_WORLD_SIZE", "4"}}, "one of 4 tasks of mpirun (OMPI_COMM"},
+        {{{"PMI_SIZE", "2"}}, "one of 2 tasks of mpirun (PMI_SIZE)"},
         {{{"OMPI_COMM_WORLD_SIZE", "4"}, {"AUTODIST_RANK", "0"}}, ""}}) {
     const Status checked = CheckStartedOnce([&](const std::string& name) {
       const auto found = environment.find(name);
@@ -309,6 +309,23 @@ TEST(CheckStartedOnceTest, TasksOfAnotherLauncherAreRefused) {
     });
     EXPECT_EQ(checked.ok(), refusal.empty()) << checked;
     EXPECT_THAT(Message(checked), HasSubstr(refusal));
+  }
+}
+
+TEST(CheckStartedOnceTest, TheHintNamesTheVariablesThatAreSet) {
+  using Environment = std::map<std::string, std::string>;
+  const Environment in_step = {{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}};
+  Environment with_pmi = in_step;
+  with_pmi["PMI_SIZE"] = "4";
+  for (const auto& [environment, command] :
+       {std::pair{in_step, "`env -u SLURM_STEP_ID autodist ...`"},
+        {with_pmi, "`env -u SLURM_STEP_ID -u PMI_SIZE autodist ...`"},
+        {{{"OMPI_COMM_WORLD_SIZE", "4"}}, "`env -u OMPI_COMM_WORLD_SIZE autodist ...`"}}) {
+    const Status checked = CheckStartedOnce([&](const std::string& name) {
+      const auto found = environment.find(name);
+      return found == environment.end() ? std::nullopt : std::optional(found->second);
+    });
+    EXPECT_THAT(Remedy(checked), HasSubstr(command));
   }
 }
 
