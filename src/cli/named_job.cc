@@ -50,10 +50,19 @@ Status CheckHasBegun(const std::string& word, const std::vector<v1::JobNote>& su
   const bool is_name =
       std::ranges::any_of(jobs, [&](const v1::JobNote& note) { return note.job().name() == word; });
   if (submission == submissions.end() || is_name) return OkStatus();
-  if (slurm::IsPending(*submission)) return HasNotBegun(*submission);
+  if (slurm::SubmissionStateOf(*submission) == slurm::SubmissionState::kPending) {
+    return HasNotBegun(*submission);
+  }
   return WithRemedy(Error(StatusCode::kFailedPrecondition,
                           NumberOf(*submission) + " was submitted and has recorded no job"),
                     "`squeue --jobs=" + word + "` or `sacct --jobs=" + word + "` shows its state");
+}
+
+// Forgets a submission that has ended, so that Slurm is asked about it once.
+slurm::SubmissionState StateOrForgotten(const v1::JobNote& submission) {
+  const slurm::SubmissionState state = slurm::SubmissionStateOf(submission);
+  if (state == slurm::SubmissionState::kEnded) control::ForgetSubmission(submission);
+  return state;
 }
 
 // The job of a command without a name, or with the word `last`.
@@ -64,7 +73,7 @@ Result<std::string> JobOfFolder(const std::string& word, const std::string& fold
       word.empty() ? control::ListRunningJobs() : std::vector<v1::JobStatus>();
   const auto id = word.empty() ? control::DefaultJob(running, jobs, folder, acting)
                                : control::FindJob(word, jobs, folder, acting);
-  const auto pending = control::PendingJobOf(folder, submissions, jobs, slurm::IsPending);
+  const auto pending = control::PendingJobOf(folder, submissions, jobs, StateOrForgotten);
   if (!pending) return id;
   const bool of_folder = id.ok() && control::IsOfFolder(control::About(*id).job(), folder);
   const bool runs = id.ok() && std::ranges::count(running, *id, &v1::JobStatus::job_id) > 0;

@@ -81,10 +81,15 @@ std::vector<v1::JobNote> SubmissionsWithout(const std::vector<v1::JobNote>& jobs
   return submissions;
 }
 
+void ForgetSubmission(const v1::JobNote& submission) {
+  const auto folder = SubmissionFolder();
+  if (folder.ok()) unlink(FileOf(*folder, submission).c_str());
+}
+
 std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
                                         const std::vector<v1::JobNote>& submissions,
                                         const std::vector<v1::JobNote>& jobs,
-                                        const IsPending& is_pending) {
+                                        const StateOfSubmission& state_of) {
   if (submissions.empty()) return std::nullopt;
   int64_t last_start_ms = 0;
   for (const v1::JobNote& job : jobs) {
@@ -93,7 +98,10 @@ std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
   }
   for (const v1::JobNote& submission : submissions | std::views::reverse) {
     if (submission.job().started_ms() < last_start_ms) break;
-    if (IsOfFolder(submission.job(), folder) && is_pending(submission)) return submission;
+    if (!IsOfFolder(submission.job(), folder)) continue;
+    const slurm::SubmissionState state = state_of(submission);
+    if (state == slurm::SubmissionState::kPending) return submission;
+    if (state != slurm::SubmissionState::kEnded) break;
   }
   return std::nullopt;
 }

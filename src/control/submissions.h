@@ -9,6 +9,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "slurm/ended_job.h"
 
 namespace autodist::control {
 
@@ -20,12 +21,16 @@ Status RecordSubmission(const v1::JobNote& note);
 // The recorded submissions of which none of `jobs` is the job, oldest first. Blocks on the disk.
 std::vector<v1::JobNote> SubmissionsWithout(const std::vector<v1::JobNote>& jobs);
 
-using IsPending = std::function<bool(const v1::JobNote& submission)>;
+// Forgets a submission. Blocks on the disk.
+void ForgetSubmission(const v1::JobNote& submission);
 
-// The newest job of `folder`, if that is a submission that is pending. Pure logic.
+using StateOfSubmission = std::function<slurm::SubmissionState(const v1::JobNote& submission)>;
+
+// The newest job of `folder`, if that is a submission that is pending; passes over submissions that
+// have ended. Pure logic.
 std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
                                         const std::vector<v1::JobNote>& submissions,
                                         const std::vector<v1::JobNote>& jobs,
-                                        const IsPending& is_pending);
+                                        const StateOfSubmission& state_of);
 
 }  // namespace autodist::control

@@ -68,15 +68,18 @@ std::string SaidOf(std::vector<std::string> arguments) {
   return said.ok() ? *said : Message(said.status());
 }
 
+// Another cluster may have a job of this number, and a node of this name. `said`: what this cluster
+// says of the job.
+bool MayBeOfAnotherCluster(const v1::JobNote& note, std::string_view said) {
+  const std::string& cluster = note.slurm_cluster();
+  return cluster.empty() ? IsUnknown(said) : ThisCluster() != cluster;
+}
+
 v1::SlurmState AskForState(const v1::JobNote& note) {
   const std::string said = SaidOf({"job", note.slurm_job()});
   const v1::SlurmState state = StateIn(said);
   if (state == v1::SLURM_STATE_UNSPECIFIED) return state;
-  // Another cluster may have a job of this number, and a node of this name.
-  const std::string& cluster = note.slurm_cluster();
-  const bool may_be_other =
-      cluster.empty() ? IsUnknown(said) : SettingIn(SaidOf({"config"}), "ClusterName") != cluster;
-  if (may_be_other) return v1::SLURM_STATE_UNSPECIFIED;
+  if (MayBeOfAnotherCluster(note, said)) return v1::SLURM_STATE_UNSPECIFIED;
   const bool left =
       state == v1::SLURM_STATE_ENDED && !NodeAnswers(SaidOf({"node", note.slurm_node()}));
   return left ? v1::SLURM_STATE_NODE_DOWN : state;
@@ -137,14 +140,23 @@ v1::SlurmState StateIn(std::string_view said) {
   return said.find(kJobState) == said.npos ? v1::SLURM_STATE_UNSPECIFIED : v1::SLURM_STATE_RUNNING;
 }
 
-bool SaysPending(std::string_view said) {
-  return AllValues(said, kJobState, [](std::string_view state) { return state == "PENDING"; });
+SubmissionState SubmissionStateIn(std::string_view said) {
+  const auto is_pending = [](std::string_view state) { return state == "PENDING"; };
+  if (AllValues(said, kJobState, is_pending)) return SubmissionState::kPending;
+  return SaysEnded(said) ? SubmissionState::kEnded : SubmissionState::kOther;
 }
 
-bool IsPending(const v1::JobNote& note) {
-  if (!SaysPending(SaidOf({"job", note.slurm_job()}))) return false;
-  const std::string& cluster = note.slurm_cluster();
-  return cluster.empty() || SettingIn(SaidOf({"config"}), "ClusterName") == cluster;
+SubmissionState SubmissionStateOf(const v1::JobNote& note) {
+  const std::string said = SaidOf({"job", note.slurm_job()});
+  const SubmissionState state = SubmissionStateIn(said);
+  const bool is_known = state != SubmissionState::kOther && !MayBeOfAnotherCluster(note, said);
+  return is_known ? state : SubmissionState::kOther;
+}
+
+std::string ThisCluster() {
+  const std::string config = SaidOf({"config"});
+  const std::string_view name = SettingIn(config, "ClusterName");
+  return name == "(null)" ? "" : std::string(name);
 }
 
 bool NodeAnswers(std::string_view said) {

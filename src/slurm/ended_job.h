@@ -29,12 +29,19 @@ bool SaysEnded(std::string_view said);
 // queued again. Pure logic.
 v1::SlurmState StateIn(std::string_view said);
 
-// Whether the job in the same text has not begun. Pure logic.
-bool SaysPending(std::string_view said);
+// A job that was submitted. Other: it has begun, or its state is unknown.
+enum class SubmissionState { kPending, kEnded, kOther };
 
-// Asks Slurm's controller whether the job in the note has not begun. False: it does not answer, or
-// the job may be another cluster's. Blocks for some seconds at most.
-bool IsPending(const v1::JobNote& note);
+// The state of the job in the same text. Pure logic.
+SubmissionState SubmissionStateIn(std::string_view said);
+
+// Asks Slurm's controller for the state of the job in the note. Other: also if the job may be
+// another cluster's. Blocks for some seconds at most.
+SubmissionState SubmissionStateOf(const v1::JobNote& note);
+
+// Asks Slurm's controller for the name of the cluster; "": no answer. Blocks for some seconds at
+// most.
+std::string ThisCluster();
 
 // Whether `scontrol show node` shows a node that answers Slurm. Pure logic.
 bool NodeAnswers(std::string_view said);

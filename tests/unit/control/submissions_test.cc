@@ -44,6 +44,8 @@ TEST(SubmissionsTest, AreKeptUntilTheirJobHasBegun) {
   for (const char* number : {"", "x", "../1", "1;lab"}) {
     EXPECT_FALSE(RecordSubmission(Submission(number, "/a", 1)).ok()) << number;
   }
+  ForgetSubmission(Submission("3", "/a", 30));
+  EXPECT_THAT(Numbers(SubmissionsWithout({})), ElementsAre("2", "10"));
 }
 
 TEST(SubmissionsTest, TheOldestAreForgotten) {
@@ -61,19 +63,26 @@ TEST(PendingJobOfTest, IsTheNewestJobOfTheFolder) {
   const std::vector<v1::JobNote> submissions = {
       Submission("3", "/a", 40), Submission("4", "/b", 45), Submission("5", "/b", 60),
       Submission("6", "/c", 70), Submission("7", "/a", 80), Submission("8", "/a", 90)};
-  const auto is_pending = [](const v1::JobNote& note) {
-    return note.slurm_job() != "5" && note.slurm_job() != "8";
+  std::vector<std::string> asked;
+  const auto state_of = [&](const v1::JobNote& note) {
+    asked.push_back(note.slurm_job());
+    const bool runs = note.slurm_job() == "5";
+    const bool ended = note.slurm_job() == "8";
+    return runs    ? slurm::SubmissionState::kOther
+           : ended ? slurm::SubmissionState::kEnded
+                   : slurm::SubmissionState::kPending;
   };
-  for (const auto& [folder, jobs, number] : {std::tuple{"/a", kBegun, "7"},  // 8 has ended, or runs
-                                             {"/b", kBegun, "4"},
+  for (const auto& [folder, jobs, number] : {std::tuple{"/a", kBegun, "7"},  // 8 has ended
+                                             {"/b", kBegun, ""},
                                              {"/c", {}, "6"},
                                              {"/d", kBegun, ""},
                                              {"", kBegun, ""}}) {
-    const auto pending = PendingJobOf(folder, submissions, jobs, is_pending);
+    const auto pending = PendingJobOf(folder, submissions, jobs, state_of);
     EXPECT_EQ(pending ? pending->slurm_job() : "", number) << folder;
   }
+  EXPECT_THAT(asked, ElementsAre("8", "7", "5", "6"));
   const auto older = {Submission("3", "/a", 40)};
-  EXPECT_FALSE(PendingJobOf("/a", older, kBegun, is_pending));
+  EXPECT_FALSE(PendingJobOf("/a", older, kBegun, state_of));
 }
 
 }  // namespace

@@ -47,18 +47,20 @@ TEST(EndedJobTest, WhetherTheJobRuns) {
   }
 }
 
-TEST(EndedJobTest, WhetherTheJobIsPending) {
+TEST(EndedJobTest, WhetherASubmittedJobIsPendingOrHasEnded) {
+  using enum SubmissionState;
   const std::string running = "JobId=7 JobName=bash\n   JobState=RUNNING Reason=None\n";
   const std::string pending = "JobId=8\n   JobState=PENDING Reason=JobHeldUser\n";
-  for (const auto& [said, is_pending] :
-       {std::pair<std::string, bool>{pending, true},
-        {pending + pending, true},
-        {pending + running, false},  // tasks of an array
-        {running, false},
-        {"JobId=7\n   JobState=CONFIGURING Reason=None\n", false},
-        {"scontrol show job: slurm_load_jobs error: Invalid job id specified", false},
-        {"'scontrol' is not in PATH", false}}) {
-    EXPECT_EQ(SaysPending(said), is_pending) << said;
+  for (const auto& [said, state] :
+       {std::pair<std::string, SubmissionState>{pending, kPending},
+        {pending + pending, kPending},
+        {pending + running, kOther},  // tasks of an array
+        {running, kOther},
+        {"JobId=7\n   JobState=CONFIGURING Reason=None\n", kOther},
+        {"JobId=7\n   JobState=CANCELLED Reason=None\n", kEnded},
+        {"scontrol show job: slurm_load_jobs error: Invalid job id specified", kEnded},
+        {"'scontrol' is not in PATH", kOther}}) {
+    EXPECT_EQ(SubmissionStateIn(said), state) << said;
   }
 }
 
