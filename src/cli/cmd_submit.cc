@@ -23,6 +23,7 @@
 #include "kubernetes/manifest.h"
 #include "secure/key.h"
 #include "slurm/batch_script.h"
+#include "slurm/ended_job.h"
 #include "spec/host_list.h"
 #include "transport/hand_over.h"
 
@@ -182,13 +183,13 @@ void AddSlurmOptions(CLI::App& app, slurm::SlurmRequest& request) {
       ->type_name("OPTION");
 }
 
-// `said`: the output of sbatch, "NUMBER" or "NUMBER;CLUSTER".
-v1::JobNote SubmissionOf(const v1::JobRequest& job, const std::string& said) {
+// `output`: what sbatch printed, "NUMBER" or "NUMBER;CLUSTER".
+v1::JobNote SubmissionOf(const v1::JobRequest& job, const std::string& output) {
   v1::JobNote note;
-  const std::string line = said.substr(0, said.find('\n'));
+  const std::string line = output.substr(0, output.find('\n'));
   const size_t end = std::min(line.find(';'), line.size());
   note.set_slurm_job(line.substr(0, end));
-  if (end < line.size()) note.set_slurm_cluster(line.substr(end + 1));
+  note.set_slurm_cluster(end < line.size() ? line.substr(end + 1) : slurm::ThisCluster());
   std::error_code error;
   note.mutable_job()->set_name(job.name());
   *note.mutable_job()->mutable_command() = job.program();

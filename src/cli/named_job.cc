@@ -45,11 +45,12 @@ Status HasNotBegun(const v1::JobNote& submission, const std::string& before = ""
 // a number may also be an end of the id of another job.
 Status CheckHasBegun(const std::string& word, const std::vector<v1::JobNote>& submissions,
                      const std::vector<v1::JobNote>& jobs) {
-  const auto submission = std::ranges::find(
-      submissions, word, [](const v1::JobNote& note) { return note.slurm_job(); });
+  const auto submission =
+      std::find_if(submissions.rbegin(), submissions.rend(),
+                   [&](const v1::JobNote& note) { return note.slurm_job() == word; });
   const bool is_name =
       std::ranges::any_of(jobs, [&](const v1::JobNote& note) { return note.job().name() == word; });
-  if (submission == submissions.end() || is_name) return OkStatus();
+  if (submission == submissions.rend() || is_name) return OkStatus();
   if (slurm::SubmissionStateOf(*submission) == slurm::SubmissionState::kPending) {
     return HasNotBegun(*submission);
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ranges>
-#include <set>
 #include <utility>
 
 #include "base/fd.h"
@@ -32,8 +31,26 @@ bool IsSlurmNumber(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, absl::ascii_isdigit);
 }
 
+// Part of a file's name. "": unknown.
+bool IsSlurmCluster(const std::string& text) {
+  return std::ranges::all_of(
+      text, [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_'; });
+}
+
+// "7.json", or "7.lab.json" in the cluster lab.
+std::string FileName(const v1::JobNote& submission) {
+  const std::string& cluster = submission.slurm_cluster();
+  return submission.slurm_job() + (cluster.empty() ? "" : "." + cluster) + kNoteSuffix;
+}
+
 std::string FileOf(const std::string& folder, const v1::JobNote& submission) {
-  return folder + "/" + submission.slurm_job() + kNoteSuffix;
+  return folder + "/" + FileName(submission);
+}
+
+bool AreSame(const v1::JobNote& submission, const v1::JobNote& job) {
+  const bool is_cluster_known = !submission.slurm_cluster().empty() && !job.slurm_cluster().empty();
+  return submission.slurm_job() == job.slurm_job() &&
+         (!is_cluster_known || submission.slurm_cluster() == job.slurm_cluster());
 }
 
 // Oldest first.
@@ -43,7 +60,7 @@ std::vector<v1::JobNote> ReadSubmissions(const std::string& folder) {
     const auto text = base::ReadOwnFile(folder + "/" + name, kLargestSubmission);
     v1::JobNote note;
     const bool is_note = text.ok() && json::FromJson(*text, note, json::Unknown::kIgnored).ok();
-    if (is_note && IsSlurmNumber(note.slurm_job()) && name == note.slurm_job() + kNoteSuffix) {
+    if (is_note && IsSlurmNumber(note.slurm_job()) && name == FileName(note)) {
       submissions.push_back(std::move(note));
     }
   }
@@ -58,6 +75,10 @@ Status RecordSubmission(const v1::JobNote& note) {
   if (!IsSlurmNumber(note.slurm_job())) {
     return Error(StatusCode::kInvalidArgument,
                  "'" + note.slurm_job() + "' is not the number of a Slurm job");
+  }
+  if (!IsSlurmCluster(note.slurm_cluster())) {
+    return Error(StatusCode::kInvalidArgument,
+                 "'" + note.slurm_cluster() + "' is not the name of a Slurm cluster");
   }
   AD_ASSIGN_OR_RETURN(const std::string folder, SubmissionFolder());
   AD_RETURN_IF_ERROR(MakeStateFolder(folder));
@@ -74,10 +95,10 @@ std::vector<v1::JobNote> SubmissionsWithout(const std::vector<v1::JobNote>& jobs
   const auto folder = SubmissionFolder();
   if (!folder.ok()) return {};
   std::vector<v1::JobNote> submissions = ReadSubmissions(*folder);
-  std::set<std::string> begun;
-  for (const v1::JobNote& job : jobs) begun.insert(job.slurm_job());
-  std::erase_if(submissions,
-                [&](const v1::JobNote& note) { return begun.contains(note.slurm_job()); });
+  std::erase_if(submissions, [&](const v1::JobNote& submission) {
+    return std::ranges::any_of(jobs,
+                               [&](const v1::JobNote& job) { return AreSame(submission, job); });
+  });
   return submissions;
 }
 

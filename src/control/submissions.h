@@ -13,9 +13,9 @@
 
 namespace autodist::control {
 
-// Records a job by its number in Slurm (slurm_job). Of the job's status, the note has the name,
-// command, working directory and the time of the submission. Forgets all but the newest 100. Blocks
-// on the disk.
+// Records a job by its number in Slurm (slurm_job) and its cluster, if that is known. Of the job's
+// status, the note has the name, command, working directory and the time of the submission. Forgets
+// all but the newest 100. Blocks on the disk.
 Status RecordSubmission(const v1::JobNote& note);
 
 // The recorded submissions of which none of `jobs` is the job, oldest first. Blocks on the disk.

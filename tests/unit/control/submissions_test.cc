@@ -24,6 +24,11 @@ v1::JobNote Submission(const std::string& number, const std::string& folder, int
 
 const std::vector<v1::JobNote> kBegun = {Submission("2", "/a", 50)};
 
+v1::JobNote InCluster(v1::JobNote note, const std::string& cluster) {
+  note.set_slurm_cluster(cluster);
+  return note;
+}
+
 std::vector<std::string> Numbers(const std::vector<v1::JobNote>& notes) {
   std::vector<std::string> numbers;
   for (const v1::JobNote& note : notes) numbers.push_back(note.slurm_job());
@@ -46,6 +51,21 @@ TEST(SubmissionsTest, AreKeptUntilTheirJobHasBegun) {
   }
   ForgetSubmission(Submission("3", "/a", 30));
   EXPECT_THAT(Numbers(SubmissionsWithout({})), ElementsAre("2", "10"));
+}
+
+TEST(SubmissionsTest, ClustersHaveTheSameNumbers) {
+  const test::TempFolder state;
+  const test::ScopedVariable variable("XDG_STATE_HOME", state.path());
+  for (const char* cluster : {"lab", "", "hall"}) {
+    ASSERT_TRUE(RecordSubmission(InCluster(Submission("2", "/a", 1), cluster)).ok());
+  }
+  for (const auto& [cluster, left] : {std::pair{"lab", 1}, {"attic", 2}, {"", 0}}) {
+    const auto submissions = SubmissionsWithout({InCluster(kBegun[0], cluster)});
+    EXPECT_EQ(submissions.size(), static_cast<size_t>(left)) << cluster;
+  }
+  for (const char* cluster : {"../lab", "a/b", "a.b", "a b"}) {
+    EXPECT_FALSE(RecordSubmission(InCluster(kBegun[0], cluster)).ok()) << cluster;
+  }
 }
 
 TEST(SubmissionsTest, TheOldestAreForgotten) {
