@@ -252,13 +252,11 @@ int Call(const std::string& agent, const kubernetes::KubernetesPod& pod) {
   return Fail(kubernetes::BecomeCallbackClient(pod, agent, kCallPatience), kExitCannotLaunch);
 }
 
-// The recorded jobs with this working directory. Asks no other process.
+// The recorded jobs with this working directory, without their nodes. Asks no other process.
 std::vector<v1::JobStatus> JobsIn(const std::string& working_directory) {
-  std::vector<v1::JobStatus> jobs;
-  for (const std::string& id : control::RecordedJobs()) {
-    auto job = control::ReadRecord(id);
-    if (job.ok() && job->working_directory() == working_directory) jobs.push_back(*std::move(job));
-  }
+  std::vector<v1::JobStatus> jobs = control::NotedJobs();
+  std::erase_if(
+      jobs, [&](const v1::JobStatus& job) { return job.working_directory() != working_directory; });
   return jobs;
 }
 
@@ -272,14 +270,17 @@ std::vector<transfer::JobTime> TimesOf(const std::vector<v1::JobStatus>& jobs) {
   return times;
 }
 
-// Returns those of the jobs that run, as far as this machine knows.
-std::vector<v1::JobStatus> Running(std::vector<v1::JobStatus> jobs) {
+// Returns those of the jobs that run, as far as this machine knows, with their nodes.
+std::vector<v1::JobStatus> Running(const std::vector<v1::JobStatus>& jobs) {
   const std::set<std::string> listening = control::JobsWithSocket();
-  std::erase_if(jobs, [&](const v1::JobStatus& job) {
+  std::vector<v1::JobStatus> running;
+  for (const v1::JobStatus& job : jobs) {
     const bool crashed = base::IsThisHost(job.host()) && !listening.contains(job.job_id());
-    return crashed || job.phase() == v1::JOB_PHASE_ENDED;
-  });
-  return jobs;
+    if (crashed || job.phase() == v1::JOB_PHASE_ENDED) continue;
+    auto now = control::ReadRecord(job.job_id());
+    if (now.ok() && now->phase() != v1::JOB_PHASE_ENDED) running.push_back(*std::move(now));
+  }
+  return running;
 }
 
 // "job 7 (name), which runs in this folder (since 12:00)"

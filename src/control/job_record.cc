@@ -285,6 +285,16 @@ std::set<std::string> RecordedJobs() {
   return jobs;
 }
 
+std::vector<v1::JobStatus> NotedJobs() {
+  std::vector<v1::JobStatus> jobs;
+  for (const std::string& id : Entries(RecordFolder())) {
+    auto note = ReadNote(id);
+    auto job = note.ok() ? std::move(*note->mutable_job()) : ReadRecord(id);
+    if (job.ok()) jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
 std::string AttemptName(uint32_t attempt) { return "restart-" + std::to_string(attempt); }
 
 std::string AttemptFolder(const std::string& log_folder, uint32_t attempt) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
@@ -56,6 +57,10 @@ bool IsRecorded(const v1::JobStatus& job);
 
 // The jobs in the record whose log folders exist, or are on other machines.
 std::set<std::string> RecordedJobs();
+
+// All jobs of the record, oldest first, as their notes have them: without nodes. Of a job without a
+// note, reads job.json. Blocks on the disk of the record alone, unless a note is missing.
+std::vector<v1::JobStatus> NotedJobs();
 
 // The folder of an attempt's output, for a job with this log folder. The first attempt is 0.
 std::string AttemptName(uint32_t attempt);  // the folder's name, for any attempt but the first

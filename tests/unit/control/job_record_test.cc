@@ -104,6 +104,23 @@ TEST_F(JobRecordTest, InvalidRecordsAreIgnored) {
   EXPECT_TRUE(ReadRecord("job-1").ok());
 }
 
+TEST_F(JobRecordTest, NotesSufficeWithoutTheLogFolders) {
+  v1::JobStatus noted = Job("job-1");
+  noted.set_ended_ms(5);
+  noted.add_nodes()->set_address("a");
+  ASSERT_TRUE(Record(noted).ok());
+  v1::JobStatus unnoted = Job("job-2");
+  unnoted.set_ended_ms(6);
+  ASSERT_TRUE(Record(unnoted).ok());
+  fs::remove_all(noted.log_folder());
+  fs::remove(session_.records() + "/job-2.json");
+  const auto jobs = NotedJobs();
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].ended_ms(), 5);
+  EXPECT_EQ(jobs[0].nodes_size(), 0);
+  EXPECT_EQ(jobs[1].ended_ms(), 6);
+}
+
 TEST_F(JobRecordTest, ANewRecordRemovesNotesOfForgottenJobs) {
   ASSERT_TRUE(Record(Job("job-1")).ok());
   const std::string begun = session_.records() + "/job-1.json.5f";  // maybe still being written
