@@ -221,7 +221,9 @@ int SubmitToSlurm(const slurm::SlurmRequest& request, const v1::JobRequest& job,
   const v1::JobNote submission = SubmissionOf(job, *said);
   const std::string number = base::Printable(submission.slurm_job());
   const Status recorded = control::RecordSubmission(submission);
-  if (!recorded.ok()) base::Log(base::LogLevel::kWarning, Message(recorded));
+  if (!recorded.ok()) {
+    base::LogFailure(Annotate(recorded, "this machine keeps no note of Slurm job " + number));
+  }
   base::Log(base::LogLevel::kInfo,
             "submitted as Slurm job " + number + "; output in slurm-" + number +
                 ".out in this folder; squeue --jobs=" + number +
