@@ -160,7 +160,9 @@ Result<Output> TakeOutput(const CLI::App& app, std::vector<Argument>& arguments)
     return argument.option == "--output" || argument.option == "--force" ||
            argument.option == "--markdown";
   });
-  if (format == ReportFormat::kMarkdown) arguments.push_back({"--markdown", {"--markdown"}});
+  if (format == ReportFormat::kMarkdown) {
+    arguments.insert(arguments.begin(), {"--markdown", {"--markdown"}});
+  }
   output.beside = output.file + "." + base::RandomHex();
   const base::UniqueFd opened(
       open(output.beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0666));
