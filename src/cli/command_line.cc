@@ -2,11 +2,11 @@
 
 #include <absl/strings/str_join.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -16,6 +16,7 @@
 #include "base/shell_quote.h"
 #include "cli/help_text.h"
 #include "cli/other_launchers.h"
+#include "process/spawn.h"
 #include "spec/scalars.h"
 
 namespace autodist::cli {
@@ -324,11 +325,12 @@ bool AreAlike(std::string host, std::string other) {
   return host == other;
 }
 
-// Whether the word is a file of this folder and not a program.
+// Whether the word is a file, and `run` cannot start it.
 bool IsPlainFile(const std::string& word) {
   struct stat info {};
-  return stat(word.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
-         (word.find('/') == std::string::npos || access(word.c_str(), X_OK) != 0);
+  const char* const path = std::getenv("PATH");
+  return stat(word.c_str(), &info) == 0 && S_ISREG(info.st_mode) && !word.ends_with(".py") &&
+         !process::FindProgram(word, path ? path : "", ".").ok();
 }
 
 // Refuses words that belong to the value of the option before them. `dashes`: "--" follows, so that
@@ -347,7 +349,9 @@ Status CheckIsNoValue(const Argv& argv, Argv::const_iterator found, bool dashes)
     }
     return Refuse(what, "separate hosts by commas: --hosts " + base::ShellQuote(hosts));
   }
-  if (before.option == "--fetch" && (dashes || IsPlainFile(*found))) {
+  const bool may_be_expanded =
+      before.option == "--fetch" && before.value.find_first_of("*?[") == std::string::npos;
+  if (may_be_expanded && (dashes || IsPlainFile(*found))) {
     return Refuse(what,
                   "quote the pattern, so that your shell does not expand it: --fetch 'out/*'");
   }

@@ -2,11 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <map>
 #include <tuple>
 
 #include "cli/other_launchers.h"
+#include "support/scoped_variable.h"
+#include "support/temp_folder.h"
 
 namespace autodist::cli {
 namespace {
@@ -283,8 +287,35 @@ TEST_F(CommandLineTest, ListsWithoutCommasAndExpandedPatternsAreNoProgram) {
   EXPECT_THAT(Read({"run", "--hosts", "gpu1", "train", "gpu2"}).program,
               ElementsAre("train", "gpu2"));
   EXPECT_THAT(Read({"run", "--hosts", "a1", "--sync", "a2"}).program, ElementsAre("a2"));
-  EXPECT_THAT(Read({"run", "--fetch", "ckpt-1", "no-such-file"}).program,
-              ElementsAre("no-such-file"));
+}
+
+TEST_F(CommandLineTest, AFileAfterFetchIsNoProgramIfTheShellMayHaveExpandedThePattern) {
+  const test::TempFolder folder;
+  const std::string data = folder.Write("ckpt-2", "");
+  const std::string script = folder.Write("train.py", "");
+  const std::string program = folder.Write("train", "");
+  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+  EXPECT_THAT(Refusal({"run", "--fetch", "ckpt-1", data}), HasSubstr("quote the pattern"));
+  for (const auto& [pattern, word] : {std::pair<std::string, std::string>{"ckpt-1", "no-such-file"},
+                                      {"ckpt*", data},
+                                      {"ckpt-1", script},
+                                      {"ckpt-1", program}}) {
+    EXPECT_THAT(Read({"run", "--fetch", pattern, word}).program, ElementsAre(word));
+  }
+  EXPECT_THAT(Refusal({"run", "--fetch", "ckpt*", "x", "--", "y"}), HasSubstr("may precede '--'"));
+}
+
+TEST_F(CommandLineTest, AFileAfterFetchWithTheNameOfAProgramIsAProgram) {
+  const test::TempFolder folder;
+  const test::TempFolder programs;
+  const std::string program = programs.Write("tool", "");
+  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+  folder.Write("tool", "");
+  const test::ScopedVariable path("PATH", programs.path());
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  EXPECT_THAT(Read({"run", "--fetch", "ckpt-1", "tool"}).program, ElementsAre("tool"));
+  std::filesystem::current_path(before);
 }
 
 TEST_F(CommandLineTest, MissingAndExtraArgumentsAreNamed) {
