@@ -248,7 +248,7 @@ std::vector<Key<NodeEntry>> FurtherNodeKeys() {
          in.Text(entry.node.interface, CheckInterface);
        }},
       {{"python_venv", "as in an [ssh group](#an-ssh-group)",
-        "Statements for this node, which run in place of the group's.", TextSchema(),
+        "Statements for this node, which run instead of the group's.", TextSchema(),
         R"("source ~/venv/bin/activate")", "venv"},
        [](const KeyedValue& in, NodeEntry& entry) {
          entry.node.python_venv = in.reader.ReadString(in.value, in.name);

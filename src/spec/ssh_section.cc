@@ -74,12 +74,12 @@ std::vector<Key<SshGroup>> LoginKeys() {
        }}};
 }
 
-// The keys for other ways to run programs, in place of SSH or after it.
+// The keys for other ways to run programs, instead of SSH or after it.
 std::vector<Key<SshGroup>> ContainerKeys() {
   return {
       {{"via", "`podman`, `docker`, `apptainer`, `kubectl`, `srun`, or an argv",
         "The program that runs commands in the node, such as `podman exec`. Without `image` and "
-        "`container`, and always with `kubectl`, it runs on the chief's machine, in place of an "
+        "`container`, and always with `kubectl`, it runs on the chief's machine, instead of an "
         "SSH login. Otherwise autodist logs in to the node by SSH and runs it there. See "
         "[containers](../how-to/containers.md) and, for `srun`, [Slurm](../how-to/slurm.md).",
         R"("anyOf": [{"enum": ["podman", "docker", "apptainer", "kubectl", "srun"]}, {)" +
