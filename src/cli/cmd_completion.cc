@@ -68,6 +68,7 @@ Examples:
 }
 
 Command AddComplete(CLI::App& app, const std::vector<std::string>& words) {
+  app.allow_extras();  // for ReadCommandLine: the words follow "--"
   return [&app, &words] { return Complete(*app.get_parent(), words); };
 }
 

@@ -456,6 +456,13 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
   }
   if (command->get_prefix_command()) {
     AD_RETURN_IF_ERROR(CheckProgram(app, *command, own, line.program));
+  } else if (!command->get_allow_extras()) {
+    const auto option = std::ranges::find_if(line.program, IsOption);
+    if (option != line.program.end()) {
+      return Refuse("'" + *option + "' is not an argument", "write options before '--'");
+    }
+    own.insert(own.end(), line.program.begin(), line.program.end());
+    line.program.clear();
   }
   return line;
 }

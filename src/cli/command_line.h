@@ -18,8 +18,9 @@ struct CommandLine {
 };
 
 // For a command that takes a program (CLI's prefix_command), the program follows "--", or begins at
-// the first argument that is not an option. Reads `autodist` and `autodist help COMMAND` as --help;
-// leaves `autodist help TOPIC` unchanged. kInvalidArgument: unknown command or option.
+// the first argument that is not an option. Other commands have arguments there; with CLI's
+// allow_extras, what follows "--" is left alone. Reads `autodist` and `autodist help COMMAND` as
+// --help; leaves `autodist help TOPIC` unchanged. kInvalidArgument: unknown command or option.
 Result<CommandLine> ReadCommandLine(const CLI::App& app, const std::vector<std::string>& argv);
 
 // An option of a command line, with its value, or another argument.

@@ -264,6 +264,7 @@ def test_a_job_of_this_folder_is_preferred(begin, ask, tmp_path):
     refused = begin("stop", "last", cwd=tmp_path / "c").finish()
     assert refused.code == 2 and "no job was started in this folder" in refused.err and "`autodist stop JOB`" in refused.err, refused.err
     assert begin("stop", "last", cwd=tmp_path / "a").finish().code == 0
+    assert "no job is called 'none'" in begin("stop", "--", "none", cwd=tmp_path / "a").finish().err
 
 
 def test_a_log_folder_is_a_job(ask, new_job, tmp_path):

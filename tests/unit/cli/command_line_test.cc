@@ -318,6 +318,15 @@ TEST_F(CommandLineTest, AFileAfterFetchWithTheNameOfAProgramIsAProgram) {
   std::filesystem::current_path(before);
 }
 
+TEST_F(CommandLineTest, ArgumentsMayFollowDashes) {
+  const CommandLine line = Read({"logs", "--follow", "--", "3fa9c1"});
+  EXPECT_THAT(line.argv, ElementsAre("logs", "--follow", "3fa9c1"));
+  EXPECT_THAT(line.program, IsEmpty());
+  EXPECT_THAT(Refusal({"logs", "--", "last", "--follow"}), HasSubstr("write options before '--'"));
+  app_.add_subcommand("complete")->allow_extras();
+  EXPECT_THAT(Read({"complete", "--", "logs", "--fo"}).program, ElementsAre("logs", "--fo"));
+}
+
 TEST_F(CommandLineTest, MissingAndExtraArgumentsAreNamed) {
   EXPECT_EQ(WhyParsed({"logs"}), "logs: JOB is missing");
   EXPECT_EQ(WhyParsed({"logs", "a", "b"}), "logs: unexpected argument: 'b'; give one job");
