@@ -99,7 +99,7 @@ bool NamesNodes(const v1::JobRequest& request) {
 
 // Returns the addresses of the job's nodes from the job record.
 Result<std::vector<std::string>> NodesOfJob(const std::string& word) {
-  AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(word));
+  AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(word, "clean"));
   AD_RETURN_IF_ERROR(CheckIsOver(job));
   if (!control::IsRecorded(job)) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,

@@ -27,7 +27,7 @@ struct PruneOptions {
 Result<std::vector<v1::JobStatus>> NamedJobs(const std::vector<std::string>& words) {
   std::vector<v1::JobStatus> jobs;
   for (const std::string& word : words) {
-    AD_ASSIGN_OR_RETURN(v1::JobStatus job, NamedJob(word));
+    AD_ASSIGN_OR_RETURN(v1::JobStatus job, NamedJob(word, "prune"));
     // A job of another machine may have ended there; it is only forgotten. Slurm may know that.
     const bool runs = !job.elsewhere() || job.slurm_state() == v1::SLURM_STATE_RUNNING;
     if (runs) AD_RETURN_IF_ERROR(CheckIsOver(job));

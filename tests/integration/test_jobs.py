@@ -261,8 +261,10 @@ def test_a_job_of_this_folder_is_preferred(begin, ask, tmp_path):
             assert outcome.out == f"{shown}\n", outcome.err
             notice = "no job of this folder; using " in outcome.err and f"(b): echo b, in {tmp_path}/b" in outcome.err
             assert notice == (folder == "c"), outcome.err
-    refused = begin("stop", "last", cwd=tmp_path / "c").finish()
-    assert refused.code == 2 and "no job was started in this folder" in refused.err and "`autodist stop JOB`" in refused.err, refused.err
+    for command in ("stop", "prune", "clean"):
+        refused = begin(command, "last", cwd=tmp_path / "c").finish()
+        assert refused.code == 2 and "no job was started in this folder" in refused.err, refused.err
+        assert f"`autodist {command} JOB`" in refused.err, refused.err
     assert begin("stop", "last", cwd=tmp_path / "a").finish().code == 0
     assert "no job is called 'none'" in begin("stop", "--", "none", cwd=tmp_path / "a").finish().err
 
