@@ -228,6 +228,7 @@ int Doctor(const DoctorOptions& options) {
 void AddOwnOptions(CLI::App& app, DoctorOptions& options) {
   v1::JobRequest& request = options.request;
   AddNodes(app, request);
+  app.remove_option(app.get_option("--exclude"));
   AddExclude(app, options.exclude);
   AddProgramOptions(app, request);
   AddField(app, request, group::kFiles, "--sync",
@@ -246,22 +247,14 @@ void AddOwnOptions(CLI::App& app, DoctorOptions& options) {
   AddAgent(app, request);
 }
 
-// Accepts the other options of `run`, so that a user can replace `run` by `doctor` in a line. Their
-// values are checked. --kubernetes selects nodes that only `run` reaches.
+// Accepts the options of `run`, so that a user can replace `run` by `doctor` in a line. Their
+// values are checked. --kubernetes selects nodes that only `run` reaches. Those that concern a
+// check are replaced by AddOwnOptions.
 void AcceptOptionsOfRun(CLI::App& app, RunOptions& options) {
-  CLI::App own;
-  DoctorOptions unused;
-  AddOwnOptions(own, unused);
   AddRunOptions(app, options);
   app.remove_option(app.get_option("--kubernetes"));
   for (CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_name();
-    if (name == "--help" || name == "-h,--help") continue;
-    if (own.get_option_no_throw(name)) {
-      app.remove_option(option);
-    } else {
-      option->group(group::kUnlisted);
-    }
+    if (option != app.get_help_ptr()) option->group(group::kUnlisted);
   }
 }
 

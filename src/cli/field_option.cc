@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "cli/help_text.h"
 #include "cli/values.h"
 
 namespace autodist::cli {
@@ -148,6 +149,8 @@ CLI::Option* AddField(CLI::App& app, ProtoMessage& message, const std::string& g
                       const std::string& names, const std::string& help) {
   const FieldDescriptor& field = FieldOf(message, names);
   const google::protobuf::Reflection& fields = *message.GetReflection();
+  CLI::Option* const present = app.get_option_no_throw(OptionName(field));
+  if (present && present->get_group() == group::kUnlisted) app.remove_option(present);
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
     const auto set = [&](int64_t count) { fields.SetBool(&message, &field, count > 0); };
     return app.add_flag_function(names, set, help)->group(group);

@@ -20,7 +20,8 @@ bool MayTravel(const google::protobuf::FieldDescriptor& field, v1::Travels way);
 // Adds an option to a group of the help and returns it. `names`: "--grace" or
 // "-n,--nproc-per-node". A repeated field becomes a repeatable option, a boolean field a flag.
 // Values of an enumeration lose their common prefix: ON_HANG_WARN is "warn". The help shows the
-// default of the field. `message` must outlive the parsing.
+// default of the field. `message` must outlive the parsing. Replaces an unlisted option of this
+// name.
 CLI::Option* AddField(CLI::App& app, google::protobuf::Message& message, const std::string& group,
                       const std::string& names, const std::string& help);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "autodist/v1/job_request.pb.h"
+#include "cli/help_text.h"
 #include "cli/values.h"
 
 namespace autodist::cli {
@@ -40,6 +41,19 @@ Parsed Parse(std::vector<std::string> words) {
     parsed.refusal = error.what();
   }
   return parsed;
+}
+
+TEST(FieldOptionTest, ReplacesAnUnlistedOption) {
+  CLI::App app;
+  v1::JobRequest unlisted;
+  v1::JobRequest request;
+  AddField(app, unlisted, group::kUnlisted, "-n,--nproc-per-node", "unused");
+  AddField(app, request, "Options", "-n,--nproc-per-node", "how many");
+  EXPECT_THROW(AddField(app, request, "Options", "--nproc-per-node", "twice"),
+               CLI::OptionAlreadyAdded);
+  app.parse(std::vector<std::string>{"3", "-n"});
+  EXPECT_EQ(request.nproc_per_node(), 3u);
+  EXPECT_FALSE(unlisted.has_nproc_per_node());
 }
 
 TEST(FieldOptionTest, AGivenOptionSetsTheField) {
