@@ -111,15 +111,16 @@ std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
                                         const std::vector<v1::JobNote>& submissions,
                                         const std::vector<v1::JobNote>& jobs,
                                         const StateOfSubmission& state_of) {
-  if (submissions.empty()) return std::nullopt;
+  const auto is_here = [&](const v1::JobNote& job) { return IsOfFolder(job.job(), folder); };
+  if (std::ranges::none_of(submissions, is_here)) return std::nullopt;
   int64_t last_start_ms = 0;
-  for (const v1::JobNote& job : jobs) {
-    if (job.job().started_ms() <= last_start_ms || !IsOfFolder(job.job(), folder)) continue;
-    last_start_ms = job.job().started_ms();
+  for (const v1::JobNote& job : jobs | std::views::reverse) {
+    const int64_t start_ms = job.job().started_ms();
+    if (start_ms > last_start_ms && is_here(job)) last_start_ms = start_ms;
   }
   for (const v1::JobNote& submission : submissions | std::views::reverse) {
     if (submission.job().started_ms() < last_start_ms) break;
-    if (!IsOfFolder(submission.job(), folder)) continue;
+    if (!is_here(submission)) continue;
     const slurm::SubmissionState state = state_of(submission);
     if (state == slurm::SubmissionState::kPending) return submission;
     if (state != slurm::SubmissionState::kEnded) break;
