@@ -183,6 +183,7 @@ void SimulatedAgent::SendNewSample() {
 int64_t SimulatedAgent::Now() const { return base::NanosecondsSince1970(); }
 
 void SimulatedAgent::StartRanks(bool silently) {
+  ++starts_;
   running_ = ranks_;
   if (silently) return;
   for (const uint32_t rank : ranks_) SendReliably(RankStarted(rank));
@@ -204,7 +205,11 @@ void SimulatedAgent::Restart() {
 
 void SimulatedAgent::Stop(milliseconds grace) {
   if (grace.count() == 0) return Kill();
-  if (ranks_ignore_stop) return After(grace, [this] { Kill(); });
+  if (ranks_ignore_stop) {
+    return After(grace, [this, starts = starts_] {
+      if (starts == starts_) Kill();
+    });
+  }
   for (const uint32_t rank : std::set(running_)) EndBy(rank, SIGTERM);
 }
 

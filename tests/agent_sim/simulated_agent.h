@@ -128,6 +128,7 @@ class SimulatedAgent {
   bool sample_waits_ = false;
   uint32_t samples_ = 0;
   uint64_t ends_ = 0;  // number of orders to end
+  int starts_ = 0;     // of ranks
   uint64_t reported_ends_ = 0;
   bool ending_ = false;  // RanksEnded is to be sent
   bool ended_ = false;
