@@ -453,6 +453,7 @@ TEST_F(DiagnoseTest, APythonThatDoesNotRunIsReportedUnlessTheProgramIsMissing) {
   v1::PrepareIssue& issue = *evidence_.nodes[1].prepared.add_issues();
   issue.set_kind(v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS);
   issue.set_cause("the interpreter of ./train, /opt/python, does not exist");
+  issue.set_remedy("install it there");
   ExpectOnly(v1::CHECK_PROGRAM, v1::CHECK_RESULT_BAD, 1, "/opt/python, does not exist");
 }
 

@@ -187,8 +187,7 @@ TEST(FailureHintTest, SharedMemoryIsNamedIfItIsFullOrSmall) {
   EXPECT_EQ(FullSharedMemoryText({}), "");
   EXPECT_EQ(FullSharedMemoryText(failed.facts), "/dev/shm on the node is full (2.0 MiB)");
   failed.facts.mutable_full_file_systems(0)->set_free(64 << 10);
-  EXPECT_EQ(FullSharedMemoryText(failed.facts),
-            "/dev/shm on the node has 64.0 KiB of 2.0 MiB free");
+  EXPECT_EQ(FullSharedMemoryText(failed.facts), "/dev/shm on the node has 64 KiB of 2.0 MiB free");
 }
 
 // An ENOSPC may be of a file server, and a SIGBUS of a mapped file that was truncated.

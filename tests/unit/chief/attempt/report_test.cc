@@ -365,7 +365,7 @@ TEST_F(EndReportTest, LostOutputIsReportedEvenIfAllRanksSucceeded) {
   lost.set_lost(70'000);
   lost.set_lost_because("the disk is broken");
   Write(lost);
-  EXPECT_EQ(Report(), "  70000 bytes that rank 2 wrote are lost: the disk is broken");
+  EXPECT_EQ(Report(), "70000 bytes that rank 2 wrote are lost: the disk is broken");
 }
 
 TEST_F(EndReportTest, ASuccessHasNoReport) { EXPECT_EQ(Report(), ""); }
