@@ -78,7 +78,9 @@ Result<spec::ResourceSpec> SlurmAllocation() {
     for (const spec::Issue& issue : list.issues) {
       all += (all.empty() ? "" : "\n") + issue.ToString();
     }
-    return Error(StatusCode::kInvalidArgument, all);
+    const bool outside = !Variable("SLURM_JOB_NODELIST");
+    return WithRemedy(Error(StatusCode::kInvalidArgument, all),
+                      outside ? "to queue a job for nodes: `autodist submit --slurm`" : "");
   }
   AD_ASSIGN_OR_RETURN(const std::string job, ScontrolJob());
   AD_ASSIGN_OR_RETURN(const std::string config, Config());

@@ -394,9 +394,7 @@ spec::HostList SlurmHosts(const Variables& variables) {
   const auto text = variables("SLURM_JOB_NODELIST");
   if (!text || text->empty()) {
     return spec::HostCollector("SLURM_JOB_NODELIST")
-        .Take(
-            "not set: this shell is not inside a Slurm allocation; get one with salloc, or use "
-            "`autodist submit --slurm`");
+        .Take("not set: this shell is not inside a Slurm allocation; get one with salloc");
   }
   spec::HostList list;
   const Components components = ComponentsOf(variables);
