@@ -22,9 +22,14 @@ std::vector<uint32_t> FirstDevices(uint32_t count) {
   return devices;
 }
 
-std::string PortHint(const HostEntry& host) {
+// Returns the host as in --hosts.
+std::string InHosts(const HostEntry& host) {
   const bool v6 = host.host.find(':') != std::string::npos;
-  const std::string named = v6 ? "[" + host.host + "]" : host.host;
+  return v6 ? "[" + host.host + "]" : host.host;
+}
+
+std::string PortHint(const HostEntry& host) {
+  const std::string named = InHosts(host);
   const std::string slots = std::to_string(*host.slots);
   return "'" + named + ":" + slots + "' means " + slots + " devices; a port is '--port " + slots +
          "' of init, 'port: " + slots + "' of the ssh group, or '[" + host.host + "]:" + slots +
@@ -116,11 +121,13 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
   const auto with = static_cast<size_t>(std::ranges::count_if(
       facts, [](const HostFacts& host) { return host.gpus.value_or(0) > 0; }));
   std::vector<std::string> without;
+  std::string first;
   std::string given;
   for (size_t i = 0; with > 0 && i < hosts.size(); ++i) {
     if (!HasNoGpu(hosts[i], facts[i])) continue;
     Node& node = draft.spec.nodes[i];
     const std::string& said = facts[i].nvidia_smi;
+    if (first.empty()) first = InHosts(hosts[i]);
     without.push_back(node.address + (said.empty() ? "" : " (nvidia-smi says: " + said + ")"));
     if (hosts[i].slots && !hosts[i].counted) {
       given = node.address;
@@ -131,8 +138,8 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
   }
   if (without.empty()) return;
   const bool one = without.size() == 1;
-  const std::string others =
-      (with + without.size() == hosts.size() ? "the other " : "") + std::to_string(with);
+  const std::string others = (with + without.size() == hosts.size() ? "the other " : "") +
+                             (with == 1 ? "one" : std::to_string(with));
   if (without.size() > kMaxNamed) {
     without.resize(kMaxNamed);
     without.emplace_back("…");
@@ -141,7 +148,7 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
       absl::StrJoin(without, ", ") + (one ? " has" : " have") + " no GPU, " + others +
       (with == 1 ? " has" : " have") + "; leave " +
       (one ? "it out unless it is to have a rank" : "them out unless they are to have ranks") +
-      (given.empty() ? ", which it gets by 'cpus: [0]' in the spec, or HOST:1 in --hosts"
+      (given.empty() ? ", which it gets by 'cpus: [0]' in the spec, or " + first + ":1 in --hosts"
                      : ", as the number behind " + given + " says"));
 }
 

@@ -113,7 +113,7 @@ printf '#!/bin/sh\nfor i in 0 1; do echo "GPU $i: A100"; done\n' > nvidia-smi; c
 printf '%s\n' 10.77.0.2 10.77.0.1 10.77.0.1 > djob
 PATH=$PWD:$PATH autodist init --hostfile djob; echo "[$?]"
 """)
-    assert "10.77.0.2 has no GPU, the other 1 has; leave it out unless it is to have a rank" in said, said
+    assert "10.77.0.2 has no GPU, the other one has; leave it out unless it is to have a rank" in said, said
     assert "    cpus: []\n    gpus: []  # no GPU there" in said, said
     assert said.endswith("[0]\n"), said
 

@@ -235,12 +235,15 @@ TEST(SpecTextTest, HostsWithoutGpusAmongOthers) {
     const char* warning;  // empty: none
   };
   const Case cases[] = {
-      {{login, gpu}, {Here(Has(0)), Has(2)}, {0, 2}, "login has no GPU, the other 1 has; leave it"},
+      {{login, gpu},
+       {Here(Has(0)), Has(2)},
+       {0, 2},
+       "login has no GPU, the other one has; leave it"},
       {{meant, gpu}, {Here(Has(0)), Has(2)}, {2, 2}, "as the number behind login says"},
       {{{"", "a", {}}, {"", "b", {}}, gpu},
        {Has(0), Has(0), Has(2)},
        {0, 0, 2},
-       "a, b have no GPU, the other 1 has; leave them out"},
+       "a, b have no GPU, the other one has; leave them out"},
       {{login, gpu}, {Has(0), Has(0)}, {1, 2}, ""},
       {{login, gpu}, {Has(0), NotReached("x")}, {1, 2}, "gpu did not report the devices: x"},
   };
@@ -265,7 +268,7 @@ TEST(SpecTextTest, WhatNvidiaSmiSaysIsQuoted) {
   EXPECT_THAT(draft.warnings,
               ElementsAre("gpu: nvidia-smi says: " + gpus.nvidia_smi,
                           HasSubstr("login (nvidia-smi says: couldn't communicate with the NVIDIA "
-                                    "driver) has no GPU, the other 1 has")));
+                                    "driver) has no GPU, the other one has")));
   EXPECT_EQ(draft.spec.nodes[1].gpus.size(), 2u);
 }
 
