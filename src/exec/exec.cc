@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/proof_of_end.h"
+#include "base/shell_quote.h"
 #include "base/split.h"
 #include "transport/local.h"
 
@@ -87,7 +88,8 @@ std::string HintFor(const std::string& what, const Container& container) {
   if (!container.image.empty()) {
     return "run `true` from the image on the node, with the run_options";
   }
-  return known ? "run `" + runtime + " exec CONTAINER true` on the node"
+  return known ? "run `" + runtime + " exec " + base::ShellQuote(container.name) +
+                     " true` on the node"
                : "test the container runtime on the node with `true`";
 }
 
@@ -99,6 +101,7 @@ class ExecStream final : public transport::Stream {
   base::UniqueFd TakeSocket() override { return stream_->TakeSocket(); }
   std::string StderrTail() const override { return stream_->StderrTail(); }
   bool WaitClosed(base::Deadline deadline) override { return stream_->WaitClosed(deadline); }
+  transport::Login login() const override { return stream_->login(); }
   Status Failure() const override {
     AD_RETURN_IF_ERROR(stream_->Failure());
     return Annotate(ExecError(stream_->StderrTail(), container_), where_);

@@ -14,6 +14,7 @@ namespace autodist::exec {
 struct Container {
   std::string image = {};    // from which autodist creates it; "": the user starts it
   std::string runtime = {};  // "podman", "docker", "kubectl"; "": another program
+  std::string name = {};     // of the container, for podman and docker
 };
 
 class ExecTransport final : public transport::Transport {

@@ -40,6 +40,12 @@ Result<std::vector<base::IpAddress>> AddressesOf(const v1::SshReach& ssh) {
   return addresses;
 }
 
+// The container's name is the last argument of podman and docker; see MakeReach.
+template <typename Way>
+exec::Container ContainerOf(const std::string& image, const Way& way) {
+  return {image, way.program(), way.argv_size() > 0 ? *way.argv().rbegin() : ""};
+}
+
 Result<secure::Key> JobKeyFor(const v1::CallbackReach& reach) {
   if (reach.credentials_file().empty()) return secure::Key::Random();
   AD_ASSIGN_OR_RETURN(const std::string text,
@@ -99,7 +105,7 @@ Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportTo(cons
   return std::make_unique<exec::ExecTransport>(
       std::move(login), ToVector(ssh.container().argv()),
       ssh.container().program() + " on " + ssh.host(),
-      exec::Container{ssh.container().image(), ssh.container().program()});
+      ContainerOf(ssh.container().image(), ssh.container()));
 }
 
 Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportBy(
@@ -111,7 +117,7 @@ Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportBy(
   }
   return std::make_unique<exec::ExecTransport>(std::make_unique<transport::LocalTransport>(),
                                                ToVector(program.argv()), program.program(),
-                                               exec::Container{"", program.program()});
+                                               ContainerOf("", program));
 }
 
 Result<std::shared_ptr<callback::CallbackListener>> ConnectorFactory::ListenerOf(

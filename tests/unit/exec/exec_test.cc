@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ExecErrorTest, HintsBelongToTheRuntime) {
   const Container podman{"ubuntu", "podman"};
   const Container docker{"ubuntu", "docker"};
-  const Container named{"", "podman"};
+  const Container named{"", "podman", "train"};
   const std::string refused = "Error: OCI runtime error: crun: open /dev/x: no such device\n";
   const struct {
     const char* name;
@@ -62,7 +62,7 @@ TEST(ExecErrorTest, HintsBelongToTheRuntime) {
       {"the image ends", "Error: no such container x\n", podman, "does not run",
        "its image, ubuntu, must run `sh -c 'sleep 60'`"},
       {"a device", refused, podman, "/dev/x", "run `true` from the image on the node, with the"},
-      {"a container of the user", refused, named, "/dev/x", "run `podman exec CONTAINER true`"},
+      {"a container of the user", refused, named, "/dev/x", "run `podman exec train true`"},
       {"another runtime", refused, {}, "/dev/x", "test the container runtime on the node"},
       {"an image of podman", "Error: initializing source docker://x: denied\n", podman, "denied",
        "with `podman pull` on the node"},
