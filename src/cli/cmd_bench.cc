@@ -56,7 +56,7 @@ int Bench(const BenchCommand& options) {
   if (!once.ok()) return Fail(once, kExitUsage);
   const auto spec = SpecOf(options.request);
   if (!spec) return kExitUsage;
-  const Status counted = CheckDevicesToStart(*spec);
+  const Status counted = CheckDevicesToStart(*spec, options.request);
   if (!counted.ok()) return Fail(counted, kExitCannotLaunch);
   BenchOptions wanted = options.bench;
   if (!wanted.csv_file.empty()) wanted.csv_file = std::filesystem::absolute(wanted.csv_file);

@@ -445,7 +445,7 @@ int Run(const RunOptions& options) {
     return Fail(left_out,
                 left_out.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitCannotLaunch);
   }
-  const Status counted = CheckDevicesToStart(*spec);
+  const Status counted = CheckDevicesToStart(*spec, request);
   if (!counted.ok()) return Fail(counted, kExitCannotLaunch);
   const auto input = InputOf(*std::move(spec), request);
   auto plan = input.ok() ? plan::MakePlan(*input) : input.status();

@@ -454,17 +454,21 @@ Status CheckDevicesCounted(const spec::ResourceSpec& spec, const std::string& co
   return WithRemedy(Error(StatusCode::kFailedPrecondition, text), remedy);
 }
 
-Status CheckDevicesToStart(const spec::ResourceSpec& spec) {
-  const bool here = spec.nodes.size() == 1 && spec.nodes.front().ssh_config.empty();
+Status CheckDevicesToStart(const spec::ResourceSpec& spec, const v1::JobRequest& request) {
   // A number does not help to reach a node.
-  const bool number_helps = std::ranges::any_of(
+  const auto first = std::ranges::find_if(
       spec.nodes, [](const spec::Node& node) { return !node.counted.ok() && node.reached; });
-  return CheckDevicesCounted(
-      spec, "nothing was started",
-      !number_helps
-          ? ""
-          : std::string("correct that, or give the number of ranks: ") +
-                (here ? "-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES=" : "--hosts HOST:N"));
+  std::string hint;
+  if (first != spec.nodes.end()) {
+    const bool ipv6 = first->address.find(':') != std::string::npos;
+    hint =
+        "correct that, or give the number of ranks: " +
+        (request.has_hosts()
+             ? "--hosts " + (ipv6 ? "[" + first->address + "]" : first->address) + ":N"
+         : request.has_spec() ? "in " + request.spec()
+                              : std::string("-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES="));
+  }
+  return CheckDevicesCounted(spec, "nothing was started", hint);
 }
 
 Status CheckChiefIsHere(const v1::LaunchPlan& plan) {

@@ -63,7 +63,7 @@ Status CheckDevicesCounted(const spec::ResourceSpec& spec, const std::string& co
                            const std::string& remedy);
 
 // The same for commands that start ranks, which never start a guessed number of them.
-Status CheckDevicesToStart(const spec::ResourceSpec& spec);
+Status CheckDevicesToStart(const spec::ResourceSpec& spec, const v1::JobRequest& request);
 
 // kInvalidArgument: the plan's chief is another machine.
 Status CheckChiefIsHere(const v1::LaunchPlan& plan);

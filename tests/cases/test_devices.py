@@ -85,6 +85,8 @@ autodist run --start-timeout 8 --hosts 10.77.0.1 -- touch started; echo "[$?]"; 
     assert "cannot query the GPUs: nvidia-smi did not end within 3 s" in said, said
     assert said.count("nvidia-smi -L did not answer within 6 s") == 2, said
     assert said.count("[125]\n") == 2 and said.count("[0]\n") == 1, said
+    assert said.count("give the number of ranks: -n N; ") == 1, said
+    assert said.count("give the number of ranks: --hosts 10.77.0.1:N\n") == 1, said
     assert "ls: cannot access 'started'" in said, said
 
 
@@ -122,7 +124,7 @@ autodist run --spec made.yaml -- touch started; echo "[$?]"; ls started
 """)
     parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
     assert "nothing was started, because 1 of 2 nodes did not report the devices:" in parts["run"], said
-    assert reason in parts["run"] and "restart the node" in parts["run"] and "--hosts HOST:N" in parts["run"], said
+    assert reason in parts["run"] and "restart the node" in parts["run"] and "--hosts 10.77.0.2:N" in parts["run"], said
     assert "[125]\nls: cannot access 'started'" in parts["run"], said
     assert "3 of 4" in parts["given"] and "[0]\n" in parts["given"], said
     assert "its GPUs cannot be counted: " + reason in parts["doctor"] and "[1]\n" in parts["doctor"], said
