@@ -161,8 +161,10 @@ int Init(const InitOptions& options) {
   if (!written.ok()) return Fail(written, kExitUsage);
   const Status counted =
       CheckDevicesCounted(draft.spec, "the spec is not complete",
-                          "correct that and repeat init, or replace `unknown` in the spec by the "
-                          "numbers of the node's GPUs, or remove the node");
+                          std::string("correct that and repeat init") +
+                              (options.output.empty() ? "" : " with --force") +
+                              ", or replace `unknown` in the spec by the numbers of the node's "
+                              "GPUs, or remove the node");
   if (!options.output.empty()) {
     const std::string size = counted.ok() ? ": " + SizeOf(draft.spec) : "";
     Log(LogLevel::kInfo, "wrote " + options.output + size);

@@ -100,7 +100,7 @@ def test_gpus_are_queried_despite_a_noisy_login(init, bashrc_of_host_3, folder):
         text = path.read_text()
         assert f"- address: host3\n    gpus: {devices}" in text
         assert "cpus: []\n    gpus: []  # no GPU there" in text
-        assert "host1 has no GPU, the other 1 has; leave it out" in outcome.err
+        assert "host1 has no GPU, the other one has; leave it out" in outcome.err
         assert ("host3 has 3 GPUs, fewer than the 4 given" in outcome.err) == (":4" in hosts)
 
 
@@ -124,6 +124,8 @@ def test_unknown_devices_are_not_guessed(init, autodist):
     assert heading in outcome.err
     below = outcome.err.split(heading)[1].split("\nautodist: ")[0].splitlines()
     assert below[0] == f"  {address(2)}:" and all(line.startswith("    ") for line in below[1:]), outcome.err
+    assert "correct that and repeat init with --force, or replace `unknown`" in outcome.err, outcome.err
+    assert "key_file" not in outcome.err and "in the spec, or" not in outcome.err, outcome.err
     assert autodist("validate", path).code == 2
 
 
