@@ -374,7 +374,7 @@ std::string CrashedText(const v1::JobStatus& job) {
   return of_job +
          " is gone and the job has crashed; the nodes end its ranks when the lease expires; to end "
          "them now: `autodist clean " +
-         job.job_id() + "` or `autodist clean --spec FILE`";
+         job.job_id() + "`";
 }
 
 }  // namespace autodist::cli

@@ -175,7 +175,7 @@ def test_status_of_running_ended_and_crashed_jobs(ask, new_job, tmp_path):
     assert json.loads((job.logs / "job.json").read_text())["exit_code"] == 9
     crashed = new_job()
     crashed.crash()
-    assert "autodist clean --spec FILE" in ask("status", crashed.id).out
+    assert f"`autodist clean {crashed.id}`" in ask("status", crashed.id).out
 
 
 def test_a_name_means_the_newest_job(begin, ask, new_job):

@@ -175,7 +175,7 @@ TEST(JobTextTest, AnEndedAndACrashedJob) {
   v1::JobStatus crashed = Job();
   crashed.set_chief_gone(true);
   EXPECT_EQ(StateText(crashed), "crashed");
-  EXPECT_THAT(JobText(crashed, kNow), HasSubstr("`autodist clean --spec FILE`"));
+  EXPECT_THAT(JobText(crashed, kNow), HasSubstr("`autodist clean " + crashed.job_id() + "`"));
   EXPECT_THAT(JobText(crashed, kNow), HasSubstr("10.0.0.1  unknown  0-3    -\n"));
   crashed.set_host("another-machine");  // only Slurm can know of it
   crashed.set_slurm_state(v1::SLURM_STATE_ENDED);
