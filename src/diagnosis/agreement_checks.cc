@@ -225,8 +225,9 @@ void CheckActivations(const Evidence& evidence, IssueList& issues) {
   if (evidence.activated_here || std::ranges::count_if(nodes, has_none) != 1) return;
   if (!has_none(nodes[kChief])) return;
   issues.Warn(v1::CHECK_VENV, kChief,
-              "the chief has no python_venv, unlike all other nodes; its ranks use the environment "
-              "of this shell",
+              std::string("the chief has no python_venv, unlike ") +
+                  (nodes.size() == 2 ? "the other node" : "all other nodes") +
+                  "; its ranks use the environment of this shell",
               "give its node a python_venv in the spec, or activate the environment here first");
 }
 
