@@ -47,6 +47,7 @@ class [[nodiscard]] Status {
 
  private:
   friend class ProofOfEnd;  // base/proof_of_end.h
+  friend class NodeIsDown;  // base/node_is_down.h
   friend Status Annotate(const Status& status, std::string_view context);
   friend std::string Message(const Status& status);
   friend Status WithRemedy(const Status& status, std::string_view remedy);
@@ -59,6 +60,7 @@ class [[nodiscard]] Status {
   std::string remedy_;
   int errno_ = 0;
   bool proves_end_ = false;
+  bool node_is_down_ = false;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Status& status);

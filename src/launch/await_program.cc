@@ -199,7 +199,8 @@ Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const transfer::N
                                     const std::stop_token& stop, const StartWatch& watch) {
   base::UniqueFd socket = stream.TakeSocket();
   const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
-  AD_RETURN_IF_ERROR(Awaiting(stream, socket.get(), program, nonce, command, watch).Run(stop));
+  AD_RETURN_IF_ERROR(transport::WithLogin(
+      Awaiting(stream, socket.get(), program, nonce, command, watch).Run(stop), stream.login()));
   return socket;
 }
 
@@ -210,11 +211,11 @@ Result<ReachedAgent> AwaitAgent(transport::Stream& stream, const transfer::NodeP
   Awaiting awaiting(stream, socket.get(), program, session.nonce, command, watch);
   {
     const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
-    AD_RETURN_IF_ERROR(awaiting.Run(stop));
+    AD_RETURN_IF_ERROR(transport::WithLogin(awaiting.Run(stop), stream.login()));
   }
   const Status greeted =
       base::WriteAll(socket.get(), session.greeting, base::Deadline::After(watch.limit));
-  if (!greeted.ok()) return awaiting.Failed(greeted);
+  if (!greeted.ok()) return transport::WithLogin(awaiting.Failed(greeted), stream.login());
   return ReachedAgent{std::move(socket), awaiting.scope()};
 }
 

@@ -186,6 +186,7 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
   SetHostKeys(group, openssh, user, ssh);
 
   ssh.set_proxy_jump(group.proxy_jump);
+  ssh.set_configured_jump(First(openssh, "proxyjump"));
   const bool configured_proxy =
       !First(openssh, "proxyjump").empty() || !First(openssh, "proxycommand").empty();
   ssh.set_by_ssh_program(group.proxy_jump.empty()

@@ -20,6 +20,7 @@
 #include "reach/login_retry_budget.h"
 #include "reach/resolve.h"
 #include "spec/address.h"
+#include "transport/reach_causes.h"
 
 namespace autodist::reach {
 namespace {
@@ -151,7 +152,9 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
     answers[i] = transport.ok() ? AskUntilUp(**transport, servers, own) : transport.status();
   });
   for (size_t i = 0; i < hosts.size(); ++i) {
-    facts[i].unknown = answers[i].status();
+    facts[i].unknown = ask == AskHosts::kForLaunch
+                           ? answers[i].status()
+                           : transport::WithOptionsOfInit(answers[i].status());
     if (!answers[i].ok()) {
       facts[i].reported = ask == AskHosts::kForLaunch && IsStated(hosts[i]) && ways[i].has_ssh() &&
                           FailsAgain(answers[i].status().code());

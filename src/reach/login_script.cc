@@ -63,7 +63,7 @@ Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::
                         milliseconds limit, LoginRetryBudget& servers) {
   const auto run = [&]() -> Status {
     AD_ASSIGN_OR_RETURN(const auto stream, transport.Run(argv, {}));
-    return AwaitAnswer(*stream, is_answered, limit);
+    return transport::WithLogin(AwaitAnswer(*stream, is_answered, limit), stream->login());
   };
   Status status = TryToLogIn(run, IsBusy, [&] { return servers.limit(); }, {});
   if (status.ok()) servers.GotIn();

@@ -29,8 +29,9 @@ const transport::Cause& CauseOfErrno(int errno_value) {
   switch (errno_value) {
     case ECONNREFUSED:
       return cause::kRefused;
-    case ENETUNREACH:
     case EHOSTUNREACH:
+      return cause::kHostSilent;
+    case ENETUNREACH:
     case EADDRNOTAVAIL:
       return cause::kNoRoute;
     case ENODEV:
@@ -60,8 +61,7 @@ Status ConnectError(const std::vector<base::ConnectRace::Failed>& failed) {
   // A refusal shows that the machine is there.
   const auto refused = std::ranges::find(failed, ECONNREFUSED, &base::ConnectRace::Failed::error);
   const base::ConnectRace::Failed& first = refused == failed.end() ? failed.front() : *refused;
-  return CauseError(CauseOfErrno(first.error),
-                    {{"{said}", said}, {"{address}", first.address.ToString()}});
+  return CauseError(CauseOfErrno(first.error), {{"{said}", said}});
 }
 
 Status NoBannerError(const std::string& text, const std::string& instead) {
@@ -168,7 +168,7 @@ Status ProxyError(const std::string& words, const std::string& host) {
   return CauseError(shown  ? *shown
                     : jump ? cause::kJumpHostLogin
                            : cause::kProxyFails,
-                    {{"{said}", transport::WithIndentedLines(words)}, {"{node}", host}});
+                    {{"{said}", transport::WithIndentedLines(words)}});
 }
 
 // Returns the text without the lines of ssh about the end, which may follow a banner.

@@ -142,6 +142,28 @@ constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=
                                           "ServerAliveCountMax=3", "ForwardAgent=no",
                                           "ForwardX11=no"};
 
+struct LastJump {
+  std::string before;  // the jump hosts that lead to it
+  std::string host;    // also "user@host"
+  std::string port;
+};
+
+// Splits up ProxyJump's "user@host:port,...", with an IPv6 address in brackets; ssh needs the port
+// separately.
+LastJump LastJumpOf(const std::string& jumps) {
+  const size_t comma = jumps.rfind(',');
+  LastJump jump{comma == std::string::npos ? "" : jumps.substr(0, comma), jumps.substr(comma + 1),
+                ""};
+  constexpr std::string_view kScheme = "ssh://";
+  if (jump.host.starts_with(kScheme)) jump.host.erase(0, kScheme.size());
+  const size_t bracket = jump.host.find(']');
+  const size_t colon = jump.host.find(':', bracket == std::string::npos ? 0 : bracket);
+  if (colon != std::string::npos) jump.port = jump.host.substr(colon + 1);
+  jump.host.resize(std::min(colon, jump.host.size()));
+  std::erase_if(jump.host, [](char c) { return c == '[' || c == ']'; });
+  return jump;
+}
+
 // `ssh` runs a ProxyCommand through a shell, so it consists of constants; text of the user is
 // passed in variables. Unlike -J it offers the node's key files to the jump host, too.
 std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& variables) {
@@ -152,21 +174,13 @@ std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& va
     variables.push_back(std::string(name) + "=" + value);
     command += std::string(" ") + flag + "\"$" + name + "\"";
   };
-  const std::string& jumps = reach.proxy_jump();
-  const size_t comma = jumps.rfind(',');
-  // "user@host:port", with an IPv6 address in brackets; ssh needs the port separately.
-  std::string jump = jumps.substr(comma + 1);
-  const size_t bracket = jump.find(']');
-  const size_t colon = jump.find(':', bracket == std::string::npos ? 0 : bracket);
-  const std::string port = colon == std::string::npos ? "" : jump.substr(colon + 1);
-  jump.resize(std::min(colon, jump.size()));
-  std::erase_if(jump, [](char c) { return c == '[' || c == ']'; });
+  const LastJump jump = LastJumpOf(reach.proxy_jump());
   if (reach.key_file_required()) add("-i ", "AUTODIST_JUMP_KEY", reach.key_files(0));
-  add("-J ", "AUTODIST_JUMP_BEFORE", comma == std::string::npos ? "" : jumps.substr(0, comma));
-  add("-p ", "AUTODIST_JUMP_PORT", port);
+  add("-J ", "AUTODIST_JUMP_BEFORE", jump.before);
+  add("-p ", "AUTODIST_JUMP_PORT", jump.port);
   add("-o StrictHostKeyChecking=", "AUTODIST_JUMP_CHECK",
       StrictHostKeyChecking(reach.host_key_check()));
-  add("-- ", "AUTODIST_JUMP_HOST", jump);
+  add("-- ", "AUTODIST_JUMP_HOST", jump.host);
   return command;
 }
 
@@ -196,8 +210,9 @@ void AddLogin(const v1::SshReach& reach, std::vector<std::string>& options,
 
 class SshProgramStream final : public transport::Stream {
  public:
-  SshProgramStream(std::unique_ptr<transport::ProgramStream> program, std::string where)
-      : program_(std::move(program)), where_(std::move(where)) {}
+  SshProgramStream(std::unique_ptr<transport::ProgramStream> program, std::string where,
+                   transport::Login login)
+      : program_(std::move(program)), where_(std::move(where)), login_(std::move(login)) {}
 
   base::UniqueFd TakeSocket() override { return program_->TakeSocket(); }
   std::string StderrTail() const override { return program_->StderrTail(); }
@@ -212,12 +227,14 @@ class SshProgramStream final : public transport::Stream {
     }
     if (status != kExitOfSshItself) return OkStatus();
     while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();
-    return Annotate(SshProgramError(said, where_), where_);
+    return Annotate(transport::WithLogin(SshProgramError(said, where_), login_), where_);
   }
+  transport::Login login() const override { return login_; }
 
  private:
   const std::unique_ptr<transport::ProgramStream> program_;
   const std::string where_;
+  const transport::Login login_;
 };
 
 }  // namespace
@@ -304,6 +321,33 @@ std::vector<std::string> SshProgramArgv(const v1::SshReach& reach, const SshUse&
   return line;
 }
 
+transport::Login LoginTo(const v1::SshReach& reach) {
+  constexpr uint32_t kUsualPort = 22;
+  const std::string& jumps = reach.proxy_jump();
+  std::vector<std::string> key;
+  if (reach.key_file_required()) key = {"-i", reach.key_files(0)};
+  std::vector<std::string> line = key;
+  if (!reach.ssh_address().empty()) {
+    line.insert(line.end(), {"-o", "HostName=" + reach.ssh_address()});
+  }
+  if (!jumps.empty()) line.insert(line.end(), {"-J", jumps});
+  if (reach.port() != kUsualPort) line.insert(line.end(), {"-p", std::to_string(reach.port())});
+  line.push_back((reach.username().empty() ? "" : reach.username() + "@") + reach.host());
+  transport::Login login{reach.host(), base::ShellLine(line), base::ShellQuote(reach.username()),
+                         "the login to its jump host", "ProxyCommand in ~/.ssh/config"};
+  const bool of_spec = !jumps.empty() && jumps != "none";
+  const LastJump jump = LastJumpOf(of_spec ? jumps : reach.configured_jump());
+  if (jump.host.empty()) return login;
+  std::vector<std::string> to_jump = {"ssh"};
+  if (of_spec) to_jump.insert(to_jump.end(), key.begin(), key.end());
+  if (!jump.before.empty()) to_jump.insert(to_jump.end(), {"-J", jump.before});
+  if (!jump.port.empty()) to_jump.insert(to_jump.end(), {"-p", jump.port});
+  to_jump.insert(to_jump.end(), {jump.host, "true"});
+  login.jump = "`" + base::ShellLine(to_jump) + "`";
+  login.jump_from = of_spec ? "proxy_jump in the spec" : "ProxyJump in ~/.ssh/config";
+  return login;
+}
+
 std::vector<std::string> ScpArgv(const v1::SshReach& reach) {
   constexpr uint32_t kUsualPort = 22;
   std::vector<std::string> line = {"env"};
@@ -332,7 +376,8 @@ Result<std::unique_ptr<transport::Stream>> SshProgramTransport::Run(
   const std::string& jumps = reach_.proxy_jump();
   return std::make_unique<SshProgramStream>(
       std::move(program),
-      reach_.host() + (jumps.empty() || jumps == "none" ? "" : " through " + jumps));
+      reach_.host() + (jumps.empty() || jumps == "none" ? "" : " through " + jumps),
+      LoginTo(reach_));
 }
 
 }  // namespace autodist::ssh

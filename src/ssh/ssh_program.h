@@ -61,6 +61,9 @@ struct SshUse {
 // Returns the argv of an `ssh` that logs in as `reach` says, preceded by `env` with its variables.
 std::vector<std::string> SshProgramArgv(const v1::SshReach& reach, const SshUse& use);
 
+// Returns how a user logs in there.
+transport::Login LoginTo(const v1::SshReach& reach);
+
 // Returns the argv of an `scp` for users that copies from there, without the target. Its last word
 // ends with the colon, which a path follows.
 std::vector<std::string> ScpArgv(const v1::SshReach& reach);

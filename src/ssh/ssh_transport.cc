@@ -35,17 +35,19 @@ bool SshLogsIn(const v1::SshReach& reach, const std::stop_token& stop) {
 
 class SshStream final : public transport::Stream {
  public:
-  SshStream(std::shared_ptr<SshSession> session, base::UniqueFd socket)
-      : session_(std::move(session)), socket_(std::move(socket)) {}
+  SshStream(std::shared_ptr<SshSession> session, base::UniqueFd socket, transport::Login login)
+      : session_(std::move(session)), socket_(std::move(socket)), login_(std::move(login)) {}
 
   base::UniqueFd TakeSocket() override { return std::move(socket_); }
   std::string StderrTail() const override { return session_->StderrTail(); }
   bool WaitClosed(base::Deadline deadline) override { return session_->WaitEnded(deadline); }
   Status Failure() const override { return session_->Failure(); }
+  transport::Login login() const override { return login_; }
 
  private:
   const std::shared_ptr<SshSession> session_;  // the loop keeps it until the program has ended
   base::UniqueFd socket_;
+  const transport::Login login_;
 };
 
 // Whether a Kerberos ticket may exist, with which `ssh` may log in if no key is accepted.
@@ -125,10 +127,10 @@ Result<std::unique_ptr<transport::Stream>> SshTransport::RunInSession(
   });
   if (const Status started = session->WaitStarted(); !started.ok()) {
     may_fall_back = session->SshMayGetFurther();
-    return started;
+    return transport::WithLogin(started, LoginTo(reach_));
   }
   fallback_->SettleOnOwn(reach_);
-  return std::make_unique<SshStream>(session, std::move(sockets.first));
+  return std::make_unique<SshStream>(session, std::move(sockets.first), LoginTo(reach_));
 }
 
 }  // namespace autodist::ssh

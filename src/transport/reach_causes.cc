@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/node_is_down.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
@@ -31,6 +32,7 @@ constexpr const Cause* kInTexts[] = {
     &cause::kSshKeyRefused,
     &cause::kTooManyKeys,
     &cause::kRefused,
+    &cause::kSshHostSilent,
     &cause::kSshNoRoute,
     &cause::kSshSilentServer,
     &cause::kSshTimeout,
@@ -47,6 +49,13 @@ constexpr const Cause* kInTexts[] = {
     &cause::kNoLogins,
     &cause::kMaintenance,
     &cause::kNeedsTerminal,
+};
+
+constexpr const Cause* kOfDownNodes[] = {
+    &cause::kConnectTimeout, &cause::kSshTimeout,    &cause::kRefused,
+    &cause::kHostSilent,     &cause::kSshHostSilent, &cause::kNoRoute,
+    &cause::kSshNoRoute,     &cause::kNotConnected,  &cause::kJumpHostFails,
+    &cause::kNoLogins,       &cause::kMaintenance,   &cause::kJumpHostUnreachable,
 };
 
 constexpr size_t kMaxSentence = 300;  // bytes
@@ -120,8 +129,33 @@ std::string WhatItPrints(std::string_view printed) {
 }  // namespace
 
 Status CauseError(const Cause& cause, CauseValues values) {
-  return {cause.code, absl::StrReplaceAll(cause.sentence, values),
-          absl::StrReplaceAll(cause.hint, values)};
+  const Status error{cause.code, absl::StrReplaceAll(cause.sentence, values),
+                     absl::StrReplaceAll(cause.hint, values)};
+  return std::ranges::count(kOfDownNodes, &cause) > 0 ? NodeIsDown::Mark(error) : error;
+}
+
+Status WithLogin(const Status& error, const Login& login) {
+  const std::string hint = Remedy(error);
+  const std::string filled = absl::StrReplaceAll(hint, {{"{node}", login.node},
+                                                        {"{login}", login.ssh},
+                                                        {"{user}", login.user},
+                                                        {"{jump}", login.jump},
+                                                        {"{jump_from}", login.jump_from}});
+  if (filled == hint) return error;
+  return login.ssh.empty() ? Status(error.code(), Message(error)) : WithRemedy(error, filled);
+}
+
+Status WithOptionsOfInit(const Status& error) {
+  return WithRemedy(
+      error,
+      absl::StrReplaceAll(Remedy(error),
+                          {{"`port` in the spec", "--port"},
+                           {"`username` or key_file in the spec", "--user or --key-file"},
+                           {"key_file in the spec", "--key-file"},
+                           {"set `username: ", "give `--user "},
+                           {"` in the spec, or write ", "`, or write "},
+                           {"set proxy_jump in the spec, or ProxyJump in ", "set ProxyJump in "},
+                           {"in the spec or --hosts", "in --hosts"}}));
 }
 
 std::span<const Cause* const> CausesInTexts() { return kInTexts; }

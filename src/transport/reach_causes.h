@@ -26,7 +26,7 @@ enum class SaidBy {
 struct Cause {
   StatusCode code;
   const char* sentence;  // with placeholders such as {said}
-  const char* hint;      // may be empty
+  const char* hint;      // may be empty; also with those of WithLogin
   SaidBy said_by = SaidBy::kNone;
   const char* evidence = "";  // texts in lower case, separated by '|'; one of them is enough
 };
@@ -99,22 +99,27 @@ inline constexpr Cause kRefused{kUnavailable, "{said}",
                                 "start sshd on the node, or correct the port: `port` in the spec, "
                                 "or Port in ~/.ssh/config",
                                 kSsh, "connection refused"};
+// The kernel reports it if no machine of this network has the address; a firewall may cause it,
+// too.
+inline constexpr Cause kHostSilent{
+    kUnavailable, "no answer: {said}",
+    "check that the machine is up, the address is right and no firewall rejects the connection"};
 inline constexpr Cause kNoRoute{
     kUnavailable, "no route: {said}",
-    "check the machine and the address; `ip route get {address}` shows the route; behind a "
-    "gateway, set proxy_jump in the spec, or ProxyJump in ~/.ssh/config"};
-inline constexpr Cause kSshNoRoute{
-    kUnavailable, "no route: {said}",
-    "check that the machine and its jump hosts are up and the addresses are right", kSsh,
-    "no route to host|network is unreachable|host is unreachable"};
+    "correct the address, or connect this machine to that network (`ip route` shows its routes); "
+    "behind a gateway, set proxy_jump in the spec, or ProxyJump in ~/.ssh/config"};
+inline constexpr char kCheckJumpHosts[] =
+    "check that the machine and its jump hosts are up and the addresses are right";
+inline constexpr Cause kSshHostSilent{kUnavailable, "no answer: {said}", kCheckJumpHosts, kSsh,
+                                      "no route to host|host is unreachable"};
+inline constexpr Cause kSshNoRoute{kUnavailable, "no route: {said}", kCheckJumpHosts, kSsh,
+                                   "network is unreachable"};
 inline constexpr Cause kNoInterface{
-    kUnavailable, "{said}",
+    kInvalidArgument, "{said}",
     "the name after the % must be one of this machine's interfaces (`ip link`)"};
 inline constexpr Cause kNotConnected{kUnavailable, "{said}", kCheckAddress};
 inline constexpr char kJumpHostLoginFails[] = "the login to its jump host fails: {said}";
-inline constexpr char kTestJumpHost[] =
-    "make `ssh JUMP_HOST true` work here; the jump host is that of ProxyJump in ~/.ssh/config, or "
-    "of proxy_jump in the spec";
+inline constexpr char kTestJumpHost[] = "make {jump} work here ({jump_from})";
 inline constexpr Cause kJumpHostForbids{
     kUnavailable, "its jump host forbids connections to other machines: {said}",
     "permit them there: look at AllowTcpForwarding and PermitOpen in sshd_config, and at "
@@ -135,7 +140,7 @@ inline constexpr Cause kJumpHostUnreachable{kUnavailable, "its jump host cannot 
 inline constexpr Cause kJumpHostLogin{kUnavailable, kJumpHostLoginFails, kTestJumpHost};
 inline constexpr Cause kProxyFails{
     kUnavailable, "its ProxyCommand ended without a connection: {said}",
-    "make `ssh {node}` work; the text above is from the ProxyCommand in ~/.ssh/config"};
+    "make `ssh {login}` work; the text above is from the ProxyCommand in ~/.ssh/config"};
 // The server behind it may have been too busy, which looks the same.
 inline constexpr Cause kProxySilent{
     kResourceExhausted, "its {proxy} ended without a connection, and without a message",
@@ -169,7 +174,7 @@ inline constexpr Cause kSshOtherServer{
     "no ssh version received|banner line contains invalid characters|banner line too long"};
 inline constexpr Cause kSlowHandshake{
     kDeadlineExceeded, "the SSH handshake timed out after {limit}",
-    "look at the load of the machine; if `ssh NODE` hangs, too, the network may lose large "
+    "look at the load of the machine; if `ssh {login}` hangs, too, the network may lose large "
     "packets: try a smaller MTU of this machine's interface"};
 inline constexpr Cause kHandshakeAborted{
     kResourceExhausted, "the server aborted the SSH handshake: {said}", kServersLog};
@@ -216,7 +221,7 @@ inline constexpr Cause kOtherHostKey{
 inline constexpr Cause kOtherMethod{
     kPermissionDenied, "the server wants a password or a code, too: {said}",
     "open a shared connection first: set ControlMaster and ControlPath in ~/.ssh/config, and log "
-    "in with `ssh NODE`",
+    "in with `ssh {login}`",
     kSsh,
     "permission denied (keyboard-interactive|permission denied (password)|"
     "permission denied (password,keyboard-interactive)"};
@@ -226,7 +231,8 @@ inline constexpr Cause kNoKey{kPermissionDenied, "key refused: there is no key t
 inline constexpr Cause kKeyRefused{
     kPermissionDenied, "key refused: the server does not accept for user {user}:{keys}",
     "add the public key to ~/.ssh/authorized_keys of that user on the node, or give another user "
-    "or key (USER@HOST, key_file, IdentityFile); if it is there, check AllowUsers and DenyUsers in "
+    "or key (User or IdentityFile in ~/.ssh/config, `username` or key_file in the spec); if it is "
+    "there, check AllowUsers and DenyUsers in "
     "sshd_config, and that only the user can write to the home folder and ~/.ssh (StrictModes)"};
 inline constexpr Cause kWrongCertificate{
     kPermissionDenied,
@@ -256,16 +262,16 @@ inline constexpr Cause kLoginLost{kUnavailable, "the connection was lost while l
 inline constexpr Cause kSlowSignature{
     kUnavailable, "the server closed the connection while ssh-agent was signing",
     "confirm the agent's question sooner; servers wait for LoginGraceTime (sshd_config)"};
-inline constexpr Cause kSshFails{kUnavailable, "{said}", "make `ssh NODE true` work"};
+inline constexpr Cause kSshFails{kUnavailable, "{said}", "make `ssh {login} true` work"};
 
 // The server admits the user.
 inline constexpr Cause kOtherUser{
     kPermissionDenied, kServerSays,
-    "set `username: {user}` in the spec, or write {user}@HOST in --hosts", kServer,
+    "set `username: {user}` in the spec, or write {user}@{node} in --hosts", kServer,
     "login as the |log in as the "};
 inline constexpr Cause kPasswordExpired{
-    kPermissionDenied, kServerSays, "log in with `ssh NODE` in a terminal, and set a new password",
-    kServer,
+    kPermissionDenied, kServerSays,
+    "log in with `ssh {login}` in a terminal, and set a new password", kServer,
     "password has expired|password is expired|password expired|password change required|"
     "required to change your password immediately|must change your password now"};
 inline constexpr Cause kAccountClosed{
@@ -299,7 +305,7 @@ inline constexpr Cause kMaintenance{
 // a login that does not end.
 inline constexpr Cause kNeedsTerminal{
     kFailedPrecondition, kServerSays,
-    "use a login that runs commands without a terminal: `ssh NODE true` must return; a cloud "
+    "use a login that runs commands without a terminal: `ssh {login} true` must return; a cloud "
     "service may have another address and port for it",
     kServer,
     "support pty|no pty|non-interactive ssh session|must have a tty|requires a tty|"
@@ -314,32 +320,34 @@ inline constexpr Cause kSlowCommand{
     "raise --start-timeout; on the node, session modules of PAM may be slow (journalctl -u ssh)"};
 inline constexpr Cause kNoCommand{
     kFailedPrecondition, "the server says: {said}; the login succeeds, but runs no command",
-    "make `ssh NODE echo works` print `works`: look at ForceCommand in sshd_config, `command=` in "
-    "authorized_keys, the user's shell (getent passwd USER) and ~/.bashrc there"};
+    "make `ssh {login} echo works` print `works`: look at ForceCommand in sshd_config, `command=` "
+    "in "
+    "authorized_keys, the user's shell (getent passwd {user}) and ~/.bashrc there"};
 inline constexpr Cause kShellExits{
     kFailedPrecondition,
     "no command runs: the login succeeds, and ends without running the command or printing "
     "anything",
-    "make `ssh NODE echo works` print `works`: look at ForceCommand in sshd_config, `command=` in "
-    "authorized_keys and the user's shell (getent passwd USER); if its start-up files exit or "
+    "make `ssh {login} echo works` print `works`: look at ForceCommand in sshd_config, `command=` "
+    "in "
+    "authorized_keys and the user's shell (getent passwd {user}); if its start-up files exit or "
     "start another shell, put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there"};
 inline constexpr Cause kShellWaits{
     kAborted,
     "the login shell has not run anything within {limit}: something in its start-up files "
     "(~/.bashrc) waits for input, or starts another shell{prints}",
-    "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` must "
+    "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh {login} true` must "
     "return; if it is only slow, raise --start-timeout"};
 inline constexpr Cause kContainerWaits{
     kAborted, "the container has not run anything within {limit}",
-    "check that a command runs in the container (`podman exec NAME true`, or as its runtime does "
-    "it); if it is only slow, raise --start-timeout"};
+    "check that the container's runtime runs `true` in it; if it is only slow, raise "
+    "--start-timeout"};
 inline constexpr Cause kNoAnswer{
     kAborted, "a short command there has not ended within {limit}{prints}",
-    "run `ssh NODE true`: if it does not return quickly, the login is slow, or something in the "
+    "run `ssh {login} true`: if it does not return quickly, the login is slow, or something in the "
     "start-up files there (~/.bashrc) waits"};
 inline constexpr Cause kEndlessOutput{
     kFailedPrecondition, "the login shell prints without end",
-    "correct the start-up files there (~/.bashrc): `ssh NODE true` must print nothing"};
+    "correct the start-up files there (~/.bashrc): `ssh {login} true` must print nothing"};
 
 // The agent, or autodist itself, is found or sent, and started.
 inline constexpr Cause kSlowFolder{
@@ -373,8 +381,23 @@ inline constexpr Cause kSlowEnd{kDeadlineExceeded, "closing timed out after {lim
 // The values of placeholders: {{"{said}", said}}.
 using CauseValues = std::initializer_list<std::pair<const char*, std::string>>;
 
-// Makes the error of a cause.
+// Makes the error of a cause; one of a node that is off or booting carries NodeIsDown.
 Status CauseError(const Cause& cause, CauseValues values = {});
+
+// How a user logs in to a node as autodist does; empty for a node that is not reached over SSH.
+struct Login {
+  std::string node;       // as the spec writes it
+  std::string ssh;        // arguments of `ssh`: "-p 2222 ann@gpu1"
+  std::string user;       // "ann"
+  std::string jump;       // the login to the last jump host: "`ssh gate true`"
+  std::string jump_from;  // the setting that names it
+};
+// Fills in {node}, {login}, {user}, {jump} and {jump_from} of a hint, or removes a hint that needs
+// them from the error of a node without SSH.
+Status WithLogin(const Status& error, const Login& login);
+
+// Rewords a hint for `init`, which has options, and no spec yet.
+Status WithOptionsOfInit(const Status& error);
 
 // The causes that a text can show, in the order in which it is compared with them.
 std::span<const Cause* const> CausesInTexts();

@@ -9,6 +9,7 @@
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "transport/reach_causes.h"
 
 namespace autodist::transport {
 
@@ -35,6 +36,9 @@ class Stream {
     (void)printed;
     return Failure();
   }
+
+  // Returns how the node is logged in to, for hints about what its login shell does.
+  virtual Login login() const { return {}; }
 };
 
 // A connection method for one node. Thread-safe.

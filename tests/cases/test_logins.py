@@ -389,7 +389,7 @@ printf 'Host gpu3\\n  HostName 10.77.0.3\\n  ProxyJump gate\\n' >> ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,gpu3:1 -- true; echo "[$?]"
 """)
     assert f"gpu3: {fails}: " in said and says in said, said
-    assert "make `ssh JUMP_HOST true` work" in said and "reaches the node" not in said, said
+    assert "make `ssh gate true` work here (ProxyJump in ~/.ssh/config)" in said and "reaches the node" not in said, said
     assert said.endswith("[125]\n"), said
 
 

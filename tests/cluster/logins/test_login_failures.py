@@ -51,7 +51,7 @@ def test_no_route(failure):
 
 
 def test_an_address_without_a_host(failure):
-    assert "no route: connecting to 10.77.0.99: No route to host" in failure("10.77.0.99")
+    assert "no answer: connecting to 10.77.0.99: No route to host" in failure("10.77.0.99")
 
 
 def test_refused(failure):
@@ -144,8 +144,8 @@ def test_channel_refused(failure, sshd):
 
 
 @pytest.mark.parametrize("shell, says, hint", [
-    ("/usr/sbin/nologin", "the server says: This account is currently not available", "getent passwd"),
-    ("/bin/false", "no command runs: the login succeeds", "getent passwd")], ids=["nologin", "false"])
+    ("/usr/sbin/nologin", "the server says: This account is currently not available", "getent passwd ann"),
+    ("/bin/false", "no command runs: the login succeeds", "getent passwd ann")], ids=["nologin", "false"])
 def test_a_login_shell_that_runs_nothing(failure, users, shell, says, hint):
     users(3, ann=shell)
     said = failure(address(3), ssh=f"{ED25519}\nusername: ann")

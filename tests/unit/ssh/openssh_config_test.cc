@@ -89,6 +89,28 @@ TEST(OpensshConfigTest, ScpLogsInAsAutodist) {
   EXPECT_TRUE(jumps.ends_with(" ann@gpu1:"));
 }
 
+TEST(OpensshConfigTest, TheLoginThatHintsName) {
+  v1::SshReach reach;
+  reach.set_host("gpu1");
+  reach.set_port(22);
+  reach.set_username("ann");
+  EXPECT_EQ(LoginTo(reach).ssh, "ann@gpu1");
+  EXPECT_EQ(LoginTo(reach).jump, "the login to its jump host");
+  reach.set_configured_jump("a,bob@gate:2200");
+  EXPECT_EQ(LoginTo(reach).ssh, "ann@gpu1");
+  EXPECT_EQ(LoginTo(reach).jump, "`ssh -J a -p 2200 bob@gate true`");
+  EXPECT_EQ(LoginTo(reach).jump_from, "ProxyJump in ~/.ssh/config");
+  reach.set_proxy_jump("[fd77::2]:2201");
+  reach.set_port(2222);
+  reach.add_key_files("/home/ann/a key");
+  reach.set_key_file_required(true);
+  const transport::Login login = LoginTo(reach);
+  EXPECT_EQ(login.ssh, "-i '/home/ann/a key' -J '[fd77::2]:2201' -p 2222 ann@gpu1");
+  EXPECT_EQ(login.jump, "`ssh -i '/home/ann/a key' -p 2201 fd77::2 true`");
+  EXPECT_EQ(login.jump_from, "proxy_jump in the spec");
+  EXPECT_EQ(login.user, "ann");
+}
+
 TEST(OpensshConfigTest, AnOpenControlConnection) {
   const test::TempFolder folder;
   const std::string path = folder.path() + "/cm";

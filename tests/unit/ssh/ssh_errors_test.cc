@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "base/node_is_down.h"
+
 namespace autodist::ssh {
 namespace {
 
@@ -16,6 +18,9 @@ constexpr char kEnd[] =
     "Connection closed by UNKNOWN port 65535";
 
 namespace cause = transport::cause;
+
+const transport::Login kLogin{"gpu1", "ann@gpu1", "ann", "`ssh gate true`",
+                              "proxy_jump in the spec"};
 
 struct Said {
   std::string text;
@@ -101,12 +106,13 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
        kInvalidArgument, "line 2: Bad configuration option"},
   };
   for (const Said& said : table) {
-    const Status status = SshProgramError(said.text, "a");
+    const Status status = transport::WithLogin(SshProgramError(said.text, "a"), kLogin);
     EXPECT_EQ(status.code(), said.code) << said.text;
     EXPECT_THAT(Message(status), HasSubstr(said.headline)) << said.text;
     EXPECT_NE(Remedy(status), "") << said.text;
     if (said.hint_of) {
-      EXPECT_EQ(Remedy(status), said.hint_of->hint) << said.text;
+      const Status made = transport::CauseError(*said.hint_of);
+      EXPECT_EQ(Remedy(status), Remedy(transport::WithLogin(made, kLogin))) << said.text;
     }
     EXPECT_THAT(Message(status) + Remedy(status), Not(HasSubstr("{"))) << said.text;
   }
@@ -118,8 +124,12 @@ base::ConnectRace::Failed Failed(const char* address, int error) {
 
 TEST(SshErrorsTest, AFailedConnectionNamesEachAddress) {
   const Status one = ConnectError({Failed("10.0.0.2", EHOSTUNREACH)});
-  EXPECT_EQ(Message(one), "no route: connecting to 10.0.0.2: No route to host");
-  EXPECT_THAT(Remedy(one), HasSubstr("`ip route get 10.0.0.2`"));
+  EXPECT_EQ(Message(one), "no answer: connecting to 10.0.0.2: No route to host");
+  EXPECT_THAT(Remedy(one), HasSubstr("check that the machine is up"));
+  EXPECT_TRUE(NodeIsDown::In(one));
+  const Status outside = ConnectError({Failed("10.0.0.2", ENETUNREACH)});
+  EXPECT_EQ(Message(outside), "no route: connecting to 10.0.0.2: Network is unreachable");
+  EXPECT_FALSE(NodeIsDown::In(ConnectError({Failed("10.0.0.2", ENODEV)})));
   const Status two =
       ConnectError({Failed("10.0.0.2", EHOSTUNREACH), Failed("fd00::2", ECONNREFUSED)});
   EXPECT_EQ(Message(two),
