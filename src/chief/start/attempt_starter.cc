@@ -1,10 +1,13 @@
 #include "chief/start/attempt_starter.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/exit_codes.h"
 #include "base/log.h"
+#include "base/node_is_down.h"
 #include "base/random.h"
 #include "base/shell_quote.h"
 #include "chief/start/checkpoints.h"
@@ -319,24 +322,40 @@ void AttemptStarter::StartWithout(const launch::LaunchedNode& node) {
   job_.nodes.StartWithout(node.node_rank, node.status);
 }
 
-// Returns a line for nodes that are down while others are not; "": there are none.
+// Returns a line with what else starts the job if nodes were not reached over SSH, while all others
+// can run it; "": nothing does.
 std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) const {
-  std::string exclude;
-  size_t down = 0;
+  std::vector<std::string> failed;
+  NodeResults::Nodes others;
+  bool all_by_ssh = true;
+  bool all_down = true;        // so that --min-nodes leaves them out
+  bool waiting_helps = false;  // for one of them
   for (const launch::LaunchedNode& node : nodes) {
+    if (node.status.ok()) {
+      others.push_back(node);
+      continue;
+    }
     const v1::NodePlan& plan = job_.plan.nodes(static_cast<int>(node.node_rank));
-    if (!plan.reach().has_ssh() || !IsDown(node)) continue;
-    ++down;
-    exclude += (down == 1 ? "" : ",") + base::ShellQuote(plan.address());
+    failed.push_back(base::ShellQuote(plan.address()));
+    all_by_ssh &= plan.reach().has_ssh();
+    all_down &= IsDown(node);
+    waiting_helps |= NodeIsDown::In(node.status);
   }
   constexpr size_t kMaxExcluded = 5;
-  if (down == 0 || down == nodes.size() || down > kMaxExcluded) return "";
+  if (failed.empty() || others.empty() || failed.size() > kMaxExcluded || !all_by_ssh ||
+      LaunchExitCode(others) != 0) {
+    return "";
+  }
   const v1::JobRequest& request = job_.options.request();
   std::string text = "\n  hint: to start without " +
-                     std::string(down == 1 ? "this node" : "these nodes") + ": --exclude " +
-                     exclude;
-  if (request.wait_for_nodes() == 0) text += "; to wait until nodes are up: --wait-for-nodes";
-  if (request.min_nodes() == 0) text += "; to start with as many as answer: --min-nodes";
+                     std::string(failed.size() == 1 ? "this node" : "these nodes") +
+                     ": --exclude " + absl::StrJoin(failed, ",");
+  if (waiting_helps && request.wait_for_nodes() == 0) {
+    text += "; to wait until nodes are up: --wait-for-nodes";
+  }
+  if (all_down && request.min_nodes() == 0) {
+    text += "; to start with as many as answer: --min-nodes";
+  }
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include "base/node_is_down.h"
 #include "support/in_seconds.h"
 #include "support/played_job.h"
 
@@ -46,12 +47,20 @@ TEST_F(JobTest, ANodeThatCannotRunTheJobIsReportedAndNothingStarts) {
 }
 
 TEST_F(JobTest, TheHintNamesANodeThatIsDown) {
-  nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
+  nodes_[1].launch_fails = NodeIsDown::Mark(Error(StatusCode::kUnavailable, "connection refused"));
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_,
               HasSubstr("\n  hint: to start without this node: --exclude 10.0.0.2; to wait "
                         "until nodes are up: --wait-for-nodes; to start with as many as "
                         "answer: --min-nodes"));
+}
+
+TEST_F(JobTest, TheHintNamesAllFailedNodesAndNoWaitForNodesThatAreUp) {
+  nodes_[1].launch_fails = Error(StatusCode::kPermissionDenied, "key refused");
+  nodes_[2].launch_fails = Error(StatusCode::kDeadlineExceeded, "the login is slow");
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_,
+              EndsWith("\n  hint: to start without these nodes: --exclude 10.0.0.2,10.0.0.3"));
 }
 
 TEST_F(JobTest, TheHintNamesNoOptionThatWasGiven) {
