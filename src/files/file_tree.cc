@@ -73,7 +73,7 @@ class Scan {
   Fate FateOf(const std::string& path, const std::string& name, const struct stat& info);
   // Whether git tracks the path, or something below it.
   bool IsTracked(const std::string& path, bool is_folder) const;
-  void CountIgnored(const std::string& path, const std::string& name, const struct stat& info);
+  void CountIgnored(const std::string& path, const struct stat& info);
   void AddFile(FileEntry entry, const struct stat& info);
   void AddSymlink(FileEntry entry);
 
@@ -173,9 +173,8 @@ Scan::Fate Scan::FateOf(const std::string& path, const std::string& name, const 
   return rules_.FateOf(path, is_folder, within_ignored_);
 }
 
-void Scan::CountIgnored(const std::string& path, const std::string& name, const struct stat& info) {
+void Scan::CountIgnored(const std::string& path, const struct stat& info) {
   constexpr size_t kMaxExamples = 3;
-  if (name.ends_with(".pyc")) return;
   const bool is_folder = S_ISDIR(info.st_mode);
   Ignored& ignored = tree_.ignored;
   ++(is_folder ? ignored.folders : ignored.files);
@@ -195,7 +194,7 @@ void Scan::Visit(const std::string& path, const std::string& name) {
   const Fate fate = FateOf(path, name, info);
   if (fate == Fate::kLeftOut) return;
   if (fate == Fate::kIgnoredByGit && !IsTracked(path, is_folder)) {
-    return CountIgnored(path, name, info);
+    return CountIgnored(path, info);
   }
   FileEntry entry;
   entry.path = path;

@@ -80,6 +80,7 @@ def test_copied_and_excluded_files(sync, work):
     (work / "two words\n'\"é").write_text("x")
     outcome = sync("--log-dir", "my logs")
     assert outcome.code == 0, outcome.err
+    assert re.search(r"left out of --sync by \.gitignore: 1 file, .*, and 1 folder: b\.pyc, src/out/", outcome.err), outcome.err
     assert (work / "my logs").is_dir()
     sync("--log-dir", "my logs")
     left_out = (".git", "./.git/HEAD", "b.pyc", "src/out", "data.bin", "my logs")
