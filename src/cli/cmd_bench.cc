@@ -14,6 +14,7 @@
 #include "cli/other_launchers.h"
 #include "cli/values.h"
 #include "json/proto_json.h"
+#include "reach/resolve.h"
 #include "transfer/bench_programs.h"
 
 namespace autodist::cli {
@@ -70,7 +71,7 @@ int Bench(const BenchCommand& options) {
   if (!request.ok()) return Fail(request.status(), kExitUsage);
   auto job = MakeEmbeddedJob(*spec, *request, *programs);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  const Status here = CheckChiefIsHere(job->plan);
+  const Status here = reach::CheckChiefIsHere(job->plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   job->options.view.plain_stdout = true;  // only the table goes to stdout
   return chief::RunJob(job->plan, std::move(job->options));

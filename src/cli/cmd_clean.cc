@@ -15,6 +15,7 @@
 #include "control/job_record.h"
 #include "control/jobs.h"
 #include "control/prune.h"
+#include "reach/resolve.h"
 #include "slurm/steps.h"
 #include "ssh/ssh_loop.h"
 #include "transfer/node_program.h"
@@ -135,7 +136,7 @@ int Clean(const CleanOptions& chosen) {
     if (node.reach().ssh().container().image().empty()) continue;
     node.mutable_reach()->mutable_ssh()->clear_container();
   }
-  const Status here = CheckChiefIsHere(*plan);
+  const Status here = reach::CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   auto agent = transfer::NodeProgram::OfAgent(request.agent());
   if (!agent.ok()) return Fail(agent.status(), kExitCannotLaunch);

@@ -28,6 +28,7 @@
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
 #include "json/proto_json.h"
+#include "reach/resolve.h"
 #include "slurm/steps.h"
 #include "spec/resource_spec.h"
 #include "transfer/folder_sync.h"
@@ -189,7 +190,7 @@ int Doctor(const DoctorOptions& options) {
   if (!chosen.ok()) return Fail(chosen, kExitUsage);
   auto plan = chief::PlanJob(*spec, request);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
-  const Status here = CheckChiefIsHere(*plan);
+  const Status here = reach::CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   chief::ProbeOptions probe;
   probe.full_mesh = options.full_mesh;

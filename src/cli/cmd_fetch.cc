@@ -17,6 +17,7 @@
 #include "control/job_record.h"
 #include "control/jobs.h"
 #include "control/submissions.h"
+#include "reach/resolve.h"
 #include "slurm/steps.h"
 #include "transfer/fetch_files.h"
 
@@ -49,7 +50,7 @@ Result<v1::JobFiles> FetchAfterEnd(const v1::JobStatus& job, const v1::FetchRequ
   const auto spec = SpecOf(*nodes);
   if (!spec) return Error(StatusCode::kDataLoss, std::string(control::kNodesFile) + " is damaged");
   AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, chief::PlanJob(*spec, *nodes));
-  AD_RETURN_IF_ERROR(CheckChiefIsHere(plan));
+  AD_RETURN_IF_ERROR(reach::CheckChiefIsHere(plan));
   base::Log(base::LogLevel::kInfo, "job " + job.job_id() + " has ended; logging in to its nodes");
   launch::LaunchOptions launch;
   launch.request = *nodes;

@@ -43,6 +43,7 @@
 #include "metrics/server.h"
 #include "plan/plan_summary.h"
 #include "plan/plan_text.h"
+#include "reach/resolve.h"
 #include "slurm/allocation.h"
 #include "slurm/steps.h"
 #include "spec/resource_spec.h"
@@ -479,7 +480,7 @@ int Run(const RunOptions& options) {
   if (*sync) WarnOfRunning(JobsIn(plan->working_directory()), *plan);
   if (request.has_chief_on()) return RunFromNode(*input, *plan, *chief_node, *std::move(sync));
   if (request.slurm()) WarnOfSlurm(request);
-  const Status here = CheckChiefIsHere(*plan);
+  const Status here = reach::CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   chief::JobOptions job = MakeJobOptions(*input);
   job.launch.connector = slurm::ConnectorFor(*plan, request.agent(), job.launch.lease());

@@ -471,9 +471,4 @@ Status CheckDevicesToStart(const spec::ResourceSpec& spec, const v1::JobRequest&
   return CheckDevicesCounted(spec, "nothing was started", hint);
 }
 
-Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
-  if (!plan.nodes(0).reach().has_local()) return OkStatus();  // the chief has no ranks
-  return reach::CheckChiefIsHere(plan.nodes(0).address(), plan.nodes(0).data_address());
-}
-
 }  // namespace autodist::cli

@@ -65,7 +65,4 @@ Status CheckDevicesCounted(const spec::ResourceSpec& spec, const std::string& co
 // The same for commands that start ranks, which never start a guessed number of them.
 Status CheckDevicesToStart(const spec::ResourceSpec& spec, const v1::JobRequest& request);
 
-// kInvalidArgument: the plan's chief is another machine.
-Status CheckChiefIsHere(const v1::LaunchPlan& plan);
-
 }  // namespace autodist::cli

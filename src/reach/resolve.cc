@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
@@ -311,16 +312,29 @@ Status SettleChief(plan::Input& input) {
   return OkStatus();
 }
 
-Status CheckChiefIsHere(const std::string& chief_address, const std::string& chief_ip) {
-  const auto wanted = base::IpAddress::Parse(chief_ip);
+Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
+  const v1::NodePlan& chief = plan.nodes(0);
+  if (!chief.reach().has_local()) return OkStatus();  // the chief has no ranks
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
+  const auto wanted = base::IpAddress::Parse(chief.data_address());
   if (wanted && (wanted->IsLoopback() || base::OwnerOf(*wanted, interfaces))) return OkStatus();
   const std::string here = base::Describe(interfaces);
-  return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                          "the chief of the spec is " + chief_address + ", but this machine is " +
-                              (here.empty() ? "without a network" : here)),
-                    "run autodist on the chief, move 'chief: true' to this machine, or remove it "
-                    "to launch from outside the nodes");
+  // Nodes may have other addresses for SSH.
+  const auto is_here = [&](const v1::NodePlan& node) {
+    return std::ranges::any_of(std::array{node.data_address(), node.reach().ssh().address()},
+                               [&](const auto& text) {
+                                 const auto ip = base::IpAddress::Parse(text);
+                                 return ip && base::OwnerOf(*ip, interfaces);
+                               });
+  };
+  const auto own = std::ranges::find_if(plan.nodes(), is_here);
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, "the chief of the spec is " + chief.address() +
+                                                 ", but this machine is " +
+                                                 (here.empty() ? "without a network" : here)),
+      "run autodist on " + chief.address() + ", or " +
+          (own == plan.nodes().end() ? "remove 'chief: true' to launch from outside the nodes"
+                                     : "move 'chief: true' to " + own->address()));
 }
 
 Result<uint16_t> FreePort() {

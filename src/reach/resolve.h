@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
 #include "base/ip_address.h"
 #include "plan/plan.h"
 #include "plan/ssh_keywords.h"
@@ -54,8 +55,8 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
 // otherwise has no ranks. Fails if it is one of several. `input` has its spec, user and addresses.
 Status SettleChief(plan::Input& input);
 
-// Fails unless the chief's address is one of this machine's.
-Status CheckChiefIsHere(const std::string& chief_address, const std::string& chief_ip);
+// Fails if the plan's chief has ranks and is another machine.
+Status CheckChiefIsHere(const v1::LaunchPlan& plan);
 
 // Returns a TCP port that was free on this machine a moment ago.
 Result<uint16_t> FreePort();

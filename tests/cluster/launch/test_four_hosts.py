@@ -266,6 +266,7 @@ def test_the_chief_must_be_this_machine(autodist, spec):
     outcome = autodist("run", "--spec", changed, "--", "true")
     assert outcome.code == 2
     assert f"the chief of the spec is {address(3)}, but this machine is 10.77.0.1 (eth0)" in outcome.err
+    assert f"hint: run autodist on {address(3)}, or move 'chief: true' to {address(1)}\n" in outcome.err, outcome.err
 
 
 def test_host_names_work_as_addresses(autodist, spec):
