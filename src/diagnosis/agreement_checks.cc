@@ -127,6 +127,7 @@ std::string CopyRemedy(const Evidence& evidence, const std::string& path, const 
     return "copy " + leads->second +
            " there, or replace the link by what it leads to: --sync copies links as they are";
   }
+  if (evidence.restarts) return "copy " + what + " there";
   if (!IsInFolder(evidence, path)) {
     return "copy " + what + " there; --sync copies only the working directory";
   }

@@ -75,6 +75,7 @@ struct Evidence {
   bool cpus_can_be_busy = false;          // CPUs can count as busy, although jobs may share them
   bool synced = false;                    // the chief's working directory was copied to the nodes
   bool will_sync = false;                 // a run would copy it
+  bool restarts = false;                  // an attempt after the first, for which nothing is copied
   uint32_t fixed_port = 0;                // the rendezvous port that the user chose; 0: any
   bool warnings = false;                  // includes the agents' warnings
   Status logs_here;                       // whether the job's logs can be written

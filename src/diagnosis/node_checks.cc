@@ -107,7 +107,7 @@ std::string RemedyOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
     return HasProgramHere(evidence) ? CopyRemedy(evidence, ProgramOf(evidence), "it")
                                     : issue.remedy();
   }
-  if (!IsMissingFolder(issue) || evidence.synced || !HasFolderHere(evidence)) {
+  if (!IsMissingFolder(issue) || evidence.synced || evidence.restarts || !HasFolderHere(evidence)) {
     return issue.remedy();
   }
   return "run with --sync, which copies " + Here(evidence) + "'s, or " + issue.remedy();

@@ -52,6 +52,7 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::L
                          bool synced, uint32_t attempt, bool lacks_program_here) {
   diagnosis::Evidence evidence = EvidenceOf(plan, nodes);
   evidence.synced = synced;
+  evidence.restarts = attempt > 0;
   evidence.lacks_program_here = lacks_program_here;
   return LaunchReport(diagnosis::DiagnoseLaunch(evidence), nodes.size(), attempt);
 }

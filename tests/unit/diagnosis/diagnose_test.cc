@@ -578,6 +578,9 @@ TEST_F(DiagnoseTest, OnlyFilesOfTheFolderAreCopiedBySync) {
 TEST_F(DiagnoseTest, SyncIsARemedyUntilItWasUsed) {
   Facts(1).mutable_files(0)->set_digest("bb");
   EXPECT_THAT(Only().remedy(), HasSubstr("run with --sync"));
+  evidence_.restarts = true;  // which copies nothing
+  EXPECT_THAT(Only().remedy(), Not(HasSubstr("--sync")));
+  evidence_.restarts = false;
   evidence_.synced = true;
   EXPECT_THAT(Only().remedy(), HasSubstr("skips files that .gitignore"));
 }

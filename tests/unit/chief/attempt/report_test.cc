@@ -859,6 +859,9 @@ TEST(LaunchReportTest, SyncIsSuggestedForFilesThatTheChiefHas) {
               testing::AllOf(HasSubstr("no folder\n    hint: run with --sync"),
                              HasSubstr("no program\n    hint: run with --sync")));
   EXPECT_THAT(report("./train", true), HasSubstr("no program\n    hint: --sync skips"));
+  plan::Input restart = test::ThreeNodeInput();  // which copies nothing
+  restart.command = {"./train"};
+  EXPECT_THAT(LaunchReport(*plan::MakePlan(restart), nodes, false, 1), Not(HasSubstr("--sync")));
   EXPECT_THAT(report("/work/train", false), HasSubstr("no program\n    hint: run with --sync"));
   for (const char* elsewhere : {"python", "../train", "/opt/train"}) {
     EXPECT_THAT(report(elsewhere, false), HasSubstr("no program\n    hint: mend it")) << elsewhere;
