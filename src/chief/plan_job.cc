@@ -74,7 +74,8 @@ bool NeedsInterpreter(const std::string& program, const std::string& folder) {
   const char* path = std::getenv("PATH");
   const process::ProgramPlace place{path ? path : "", folder};
   if (program.find('/') == std::string::npos) {
-    return !process::FindProgram(program, place.path, folder).ok();
+    return !process::FindProgram(program, place.path, folder).ok() &&
+           !process::IsCommandLine(program, place);
   }
   const std::string file = program.starts_with('/') ? program : folder + "/" + program;
   if (access(file.c_str(), F_OK) != 0) return false;

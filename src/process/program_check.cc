@@ -274,6 +274,17 @@ std::string HowToRun(const std::string& name) {
   return name.find('/') == std::string::npos ? "./" + quoted : quoted;
 }
 
+// Returns the program in PATH that is meant by a name such as "pyhton3"; "": none. Only a few, so
+// that all nodes suggest the same one.
+std::string UsualProgramLike(const std::string& name, const ProgramPlace& place) {
+  std::vector<std::string> usual = {"python3", "torchrun", "accelerate", "deepspeed", "mpirun"};
+  // python is none of them: it may belong to an environment that is not active.
+  const std::string nearest = name == "python" ? "" : base::Nearest(name, usual);
+  return !nearest.empty() && FindProgram(nearest, place.path, place.working_directory).ok()
+             ? nearest
+             : "";
+}
+
 // Whether it is a shell builtin, or a line that only a shell can run.
 bool IsOfShell(std::string_view program) {
   constexpr std::array<std::string_view, 10> kCommands = {
@@ -408,10 +419,15 @@ bool EndsLinesAsWindows(const std::string& file) {
   return end != std::string::npos && end > 0 && head[end - 1] == '\r';
 }
 
+bool IsCommandLine(const std::string& program, const ProgramPlace& place) {
+  const size_t blank = program.find_first_of(" \t");
+  return blank != std::string::npos && access(FileOf(program, place).c_str(), F_OK) != 0 &&
+         FindProgram(program.substr(0, blank), place.path, place.working_directory).ok();
+}
+
 Status WhyNotFound(const std::string& program, const ProgramPlace& place) {
   const bool has_slash = program.find('/') != std::string::npos;
-  const std::string file =
-      program.starts_with("/") ? program : place.working_directory + "/" + program;
+  const std::string file = FileOf(program, place);
   const bool is_there = !program.empty() && access(file.c_str(), F_OK) == 0;
   if (has_slash && is_there) return CheckProgramFile(file, program, place);
   // Leaves out PATH, which differs on each node, so that the same issue on many nodes is grouped.
@@ -419,9 +435,8 @@ Status WhyNotFound(const std::string& program, const ProgramPlace& place) {
   if (is_there && !std::filesystem::is_directory(file)) {
     return Missing(cause, "it is in the working directory: write " + HowToRun(program));
   }
-  const size_t blank = program.find_first_of(" \t");
   if (IsOfShell(program)) {
-    const std::string line = blank == std::string::npos
+    const std::string line = program.find_first_of(" \t") == std::string::npos
                                  ? "'" + base::Printable(program) + " ...'"
                                  : base::ShellQuote(base::Printable(program));
     return Missing(Quoted(program) + " is for a shell, and no program has that name",
@@ -429,13 +444,16 @@ Status WhyNotFound(const std::string& program, const ProgramPlace& place) {
                        " runs a shell; to set the environment of all ranks, use python_venv and "
                        "shared_envs in the spec");
   }
-  if (blank != std::string::npos &&
-      FindProgram(program.substr(0, blank), place.path, place.working_directory).ok()) {
+  if (IsCommandLine(program, place)) {
     return Missing(Quoted(program) + " is quoted as one word, and no program has that name",
                    "remove the quotes: -- " + base::Printable(program));
   }
   const std::filesystem::path path(file);
   const std::string similar = NearestIn(path.parent_path(), path.filename());
+  if (const std::string usual = UsualProgramLike(program, place);
+      similar.empty() && !usual.empty()) {
+    return Missing(cause, "do you mean " + usual + "?");
+  }
   if (similar.empty()) return Missing(cause + (has_slash ? "" : " (" + place.path + ")"), "");
   const std::string whole =
       has_slash ? program.substr(0, program.rfind('/') + 1) + similar : similar;

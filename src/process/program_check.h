@@ -32,6 +32,10 @@ Status CheckProgramToCopy(const std::string& file, const std::string& name);
 // may have meant.
 Status WhyNotFound(const std::string& program, const ProgramPlace& place);
 
+// Whether it is a command line that was quoted as one word: no file has that name, and its first
+// word is a program.
+bool IsCommandLine(const std::string& program, const ProgramPlace& place);
+
 // What a program needs besides its file: the interpreter of a script, or the loader of a binary.
 struct ProgramNeed {
   std::string program;  // a path, or a name to be found in PATH

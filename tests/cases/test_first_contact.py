@@ -44,7 +44,7 @@ printf '#!/bin/sh\necho hi\n' > nobit.sh
 printf '\357\273\277#!/bin/sh\necho hi\n' > bom.sh
 printf '#!/bin/sh\necho hi\n' > train.sh
 mkdir folder; chmod +x env.py split.py empty arm bom.sh train.sh
-for s in ./env.py ./split.py ./empty ./arm ./nobit.sh ./bom.sh ./folder ./trian.sh train.sh 'echo hi'; do
+for s in ./env.py ./split.py ./empty ./arm ./nobit.sh ./bom.sh ./folder ./trian.sh train.sh 'echo hi' 'python3 env.py' pyhton3; do
   run "$s"; done
 """)
     for name, cause, hint, code in [
@@ -57,7 +57,9 @@ for s in ./env.py ./split.py ./empty ./arm ./nobit.sh ./bom.sh ./folder ./trian.
             ("./folder", "is a folder", "name the program in it", 126),
             ("./trian.sh", "does not exist", "do you mean ./train.sh?", 127),
             ("train.sh", "is not in PATH", "write ./train.sh", 127),
-            ("echo hi", "is quoted as one word", "-- echo hi", 127)]:
+            ("echo hi", "is quoted as one word", "-- echo hi", 127),
+            ("python3 env.py", "is quoted as one word", "-- python3 env.py", 127),
+            ("pyhton3", "is not in PATH", "do you mean python3?", 127)]:
         text = of(said, name)
         assert cause in text and hint in text and f"[{code}]" in text, (name, text)
         assert text.count("hint:") == 1, (name, text)  # of both nodes

@@ -186,6 +186,8 @@ TEST_F(ProgramCheckTest, AMissingProgramMayBeMisspelt) {
       {"train.py", "'train.py' is not in PATH", "write python3 train.py"},
       {"./trian.py", "'./trian.py' does not exist", "do you mean python3 ./train.py?"},
       {"echo hi", "is quoted as one word", "-- echo hi"},
+      {"echo hi.py", "is quoted as one word", "-- echo hi.py"},
+      {"ehco hi.py", "is not in PATH", ""},
       {"source venv && echo", "is for a shell", "-- bash -c 'source venv && echo' runs"},
       {"echo hi | cat", "is for a shell", "-- bash -c 'echo hi | cat' runs"},
       {"cd", "is for a shell", "-- bash -c 'cd ...' runs"},
@@ -197,6 +199,20 @@ TEST_F(ProgramCheckTest, AMissingProgramMayBeMisspelt) {
     EXPECT_THAT(Message(why), HasSubstr(one.cause));
     EXPECT_THAT(Remedy(why), HasSubstr(one.hint));
   }
+}
+
+TEST_F(ProgramCheckTest, AUsualProgramMayBeMisspelt) {
+  std::filesystem::create_directory(folder_.path() + "/bin");
+  folder_.Write("bin/python3", "#!/bin/sh\n");
+  std::filesystem::permissions(folder_.path() + "/bin/python3", std::filesystem::perms::owner_all);
+  const ProgramPlace place{folder_.path() + "/bin", folder_.path()};
+  for (const char* name : {"pyhton3", "pthon3", "python33"}) {
+    const Status why = WhyNotFound(name, place);
+    EXPECT_EQ(Message(why), "'" + std::string(name) + "' is not in PATH");
+    EXPECT_EQ(Remedy(why), "do you mean python3?");
+  }
+  EXPECT_EQ(Remedy(WhyNotFound("python", place)), "");
+  EXPECT_EQ(Remedy(WhyNotFound("mpirn", place)), "");  // mpirun is not there
 }
 
 TEST(ShebangTest, IsParsedLikeTheKernelDoes) {
