@@ -242,6 +242,19 @@ std::string SbatchOptionHere(const CLI::App& command, const std::string& word,
   return "for sbatch: `--sbatch=" + name + (value.empty() ? "" : "=" + value) + "`";
 }
 
+// Returns what to write for an option of init, which sets a key of the spec; "": it is none.
+std::string KeyOfSpec(std::string_view option) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 4> kKeys = {
+      {{"--python-venv",
+        "write `python_venv` in the spec, or run the environment's own program, such as `-- "
+        "venv/bin/python3`"},
+       {"--shared-env", "write `shared_envs` in the spec, or --env NAME=VALUE"},
+       {"--key-file", "write `key_file` in the spec, or IdentityFile in ~/.ssh/config"},
+       {"--user", "write `username` in the spec, USER@HOST in --hosts, or User in ~/.ssh/config"}}};
+  const auto found = std::ranges::find(kKeys, option, [](const auto& key) { return key.first; });
+  return found == kKeys.end() ? "" : found->second;
+}
+
 Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::string& word,
                      const std::string& next, const std::string& before) {
   const std::string& name = command.get_name();
@@ -253,6 +266,10 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
   if (!of_sbatch.empty() && !word.starts_with("--")) return Refuse(what, of_sbatch);
   if (const std::string meant = MeantOption(command, word); !meant.empty()) {
     return Refuse(what, "did you mean " + meant + "? " + Help(name));
+  }
+  if (const std::string key = KeyOfSpec(WithoutValue(word));
+      !key.empty() && Find(command, "--spec")) {
+    return Refuse(what, key);
   }
   Argv others;
   for (const CLI::App* other : app.get_subcommands({})) {

@@ -166,6 +166,9 @@ TEST_F(CommandLineTest, TheNearestOptionIsNamed) {
   EXPECT_THAT(Refusal({"logs", "last", "--spec", "a"}), HasSubstr("it belongs to `autodist run`"));
   EXPECT_THAT(Refusal({"--spec", "a", "run"}), HasSubstr("`autodist run --spec`"));
   EXPECT_THAT(Refusal({"run", "--zzzzzzzzz", "x"}), HasSubstr("follow the program"));
+  EXPECT_THAT(Refusal({"run", "--python-venv", "v", "x"}),
+              HasSubstr("| write `python_venv` in the spec, or run the environment's own program"));
+  EXPECT_THAT(Refusal({"run", "--key-file=k", "x"}), HasSubstr("| write `key_file` in the spec"));
 }
 
 TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreTranslated) {
