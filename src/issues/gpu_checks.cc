@@ -103,8 +103,8 @@ void AddGpuEvidence(const v1::GpuSample& gpu, const OtherClocks& others, v1::Iss
   if (others.size() > 0) {
     const std::string least = Number(others.least());
     const std::string most = Number(others.most());
-    clock += "; the other " + std::to_string(others.size()) + ": " + least +
-             (least == most ? "" : "-" + most);
+    clock += "; the other " + (others.size() == 1 ? "one" : std::to_string(others.size())) + ": " +
+             least + (least == most ? "" : "-" + most);
   }
   AddEvidence(issue, "clock", clock, "nvidia-smi");
   for (const std::string& reason : gpu.throttled()) {

@@ -113,10 +113,13 @@ void SlowInterfaces(const Snapshots& of, AllFound& found) {
       const auto text = [](double bits) { return Number(bits / 1e6) + " Mbit/s"; };
       found.push_back(
           OfInterface(of.now, node, one.name(), "its", " runs at " + text(speed) + " only"));
-      AddEvidence(found.back().issue, base::Printable(one.name()),
-                  text(speed) + "; the median of the other " + std::to_string(others.size()) +
-                      ": " + text(median),
-                  "/sys");
+      AddEvidence(
+          found.back().issue, base::Printable(one.name()),
+          text(speed) + "; " +
+              (others.size() == 1 ? "the other one"
+                                  : "the median of the other " + std::to_string(others.size())) +
+              ": " + text(median),
+          "/sys");
     }
   }
 }

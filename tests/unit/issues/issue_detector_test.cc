@@ -91,6 +91,20 @@ TEST(IssuesTest, AGpuIsThrottledIfThatLastsAndTheRankIsNamed) {
   EXPECT_EQ(issues[0].evidence(0).value(), "1,005 MHz of 1,980; the other 3: 1,980");
 }
 
+TEST(IssuesTest, TheOnlyOtherGpuIsNotCounted) {
+  IssueDetector watch;
+  v1::JobSnapshot snapshot = Healthy(100'000);
+  for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) {
+    node.mutable_sample()->mutable_gpus()->RemoveLast();
+  }
+  Throttle(snapshot);
+  EXPECT_TRUE(watch.Detect(snapshot).empty());
+  snapshot.set_time_ms(112'000);
+  const auto issues = watch.Detect(snapshot);
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_EQ(issues[0].evidence(0).value(), "1,005 MHz of 1,980; the other one: 1,980");
+}
+
 // All GPUs with this clock of 1,980 MHz, throttled for this reason.
 std::vector<v1::Issue> IssuesOfAllGpus(double clock, const std::string& reason) {
   IssueDetector detector;
