@@ -94,7 +94,7 @@ bool IsDeviceList(const KeyedValue& in) {
   if (in.value.kind == YamlValue::Kind::kText && !in.value.text.empty()) {
     in.Report(Quoted(in.name) + " is " + Shown(in.value) +
               "; it should be a list of device numbers, such as [0, 1]; `autodist init "
-              "--hosts HOST` asks a node which it has");
+              "--hosts` asks nodes which they have");
     return false;
   }
   return in.IsList("a list of device numbers, such as [0, 1]");

@@ -134,7 +134,9 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
       continue;
     }
     node.cpus.clear();
-    draft.notes[i].devices = "no GPU there, and the others have GPUs, so it has no rank";
+    draft.notes[i].devices = std::string("no GPU there, and ") +
+                             (with == 1 ? "another host has" : "others have") +
+                             " GPUs, so it has no rank";
   }
   if (without.empty()) return;
   const bool one = without.size() == 1;
