@@ -113,7 +113,7 @@ std::string LargeOutputsText(const files::FileTree& tree, const std::vector<uint
       Error(StatusCode::kFailedPrecondition,
             "--sync sends " + base::Bytes(bytes) + " that was written while a job ran here" +
                 (places.size() > 1 ? ", the largest part in " : ", in ") + largest),
-      "if the other nodes do not need it, add a line to .autodistignore: /" + largest));
+      "if the nodes do not need it, add a line to .autodistignore: /" + largest));
 }
 
 }  // namespace autodist::transfer
