@@ -365,6 +365,9 @@ def test_the_login_node_finds_a_batch_job(batch, slurm, start, folder):
 def test_outside_an_allocation(start):
     outcome = start("run", "--slurm", "--", "true").finish()
     assert outcome.code == 2 and "not inside a Slurm allocation" in outcome.err
+    assert "to queue a job for nodes: `autodist submit --slurm`" in outcome.err, outcome.err
+    outcome = start("init", "--slurm").finish()
+    assert outcome.code == 2 and "get one with salloc" in outcome.err and "submit" not in outcome.err, outcome.err
 
 
 def test_a_start_once_per_task_is_refused(start, slurm):
