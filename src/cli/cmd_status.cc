@@ -48,6 +48,9 @@ int Ps(const PsOptions& options) {
   }
   const size_t width = isatty(STDOUT_FILENO) == 1 ? TerminalWidth() : 0;
   std::fputs(JobTable(jobs, progress, StalledJobsIn(snapshots), now, width).c_str(), stdout);
+  const std::string ranks = options.verbose ? RankTable(snapshots) : "";
+  if (!ranks.empty()) std::printf("\n%s", ranks.c_str());
+  std::fflush(stdout);  // before the notes, which may go to the same file
   if (std::ranges::any_of(jobs, [](const auto& job) { return job.elsewhere(); })) {
     base::Log(base::LogLevel::kInfo,
               std::string("jobs of other hosts are shown as last recorded") +
@@ -55,8 +58,6 @@ int Ps(const PsOptions& options) {
                                    : "; `autodist status JOB`") +
                   " asks there");
   }
-  const std::string ranks = options.verbose ? RankTable(snapshots) : "";
-  if (!ranks.empty()) std::printf("\n%s", ranks.c_str());
   return 0;
 }
 
