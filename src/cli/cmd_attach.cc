@@ -154,7 +154,7 @@ int Follow(const v1::JobStatus& job, bool all, logs::LogPrinter& output) {
     if (!all) logs.SkipToLastLinesOfEach(kLastLines);
   };
   const auto ended = control::FollowJob(job, skip, output);
-  if (!ended.ok()) return Fail(ended.status(), kExitCannotLaunch);
+  if (!ended.ok()) return Fail(Annotate(ended.status(), "job " + job.job_id()), kExitCannotLaunch);
   if (ended->phase() != v1::JOB_PHASE_ENDED) return FailUnreachable(*ended);
   if (ended->report().empty()) {
     base::Log(base::LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
@@ -187,7 +187,9 @@ int Attach(const AttachOptions& options, const v1::JobStatus& job) {
                 kExitCannotLaunch);
   }
   const auto attach_session = AttachSession::Begin(job, *options.rank);
-  if (!attach_session.ok()) return Fail(attach_session.status(), kExitCannotLaunch);
+  if (!attach_session.ok()) {
+    return Fail(Annotate(attach_session.status(), "job " + job.job_id()), kExitCannotLaunch);
+  }
   return Follow(job, options.all, output);
 }
 

@@ -109,8 +109,8 @@ int Fetch(FetchOptions options) {
   if (!sorted.ok()) return Fail(sorted, kExitUsage);
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  if (job->chief_gone()) return FailUnreachable(*job);
   if (job->elsewhere()) return Fail(IsElsewhere(*job, options), kExitCannotLaunch);
+  if (IsUnreachable(*job)) return FailUnreachable(*job);
   v1::FetchRequest request;
   *request.mutable_patterns() = {options.patterns.begin(), options.patterns.end()};
   request.set_most_bytes(options.max_size);

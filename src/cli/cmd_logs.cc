@@ -2,6 +2,7 @@
 //   [--timestamps]
 #include <limits>
 
+#include "base/exit_codes.h"
 #include "base/quantity.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
@@ -83,7 +84,8 @@ int Logs(const LogsOptions& options, const v1::JobStatus& last) {
   logs::LogPrinter output(*std::move(view));
   if (options.follow) {
     const auto ended = control::FollowJob(*job, SkipOf(options, output), output);
-    return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);
+    return ended.ok() ? 0
+                      : Fail(Annotate(ended.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
   control::ShowLogs(*job, SkipOf(options, output), output);
   if (last.attempt() > 0 && !options.attempt) {

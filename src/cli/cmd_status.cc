@@ -24,6 +24,13 @@ struct PsOptions {
   bool verbose = false;
 };
 
+// After what is printed, which is as last recorded.
+void WarnOfSilence(const v1::JobStatus& job) {
+  if (!job.chief_silent()) return;
+  std::fflush(stdout);
+  base::Log(base::LogLevel::kWarning, base::FailureText(WhyUnreachable(job)));
+}
+
 int Ps(const PsOptions& options) {
   const int64_t now = base::MillisecondsSince1970();
   const std::vector<v1::JobStatus> jobs =
@@ -58,6 +65,7 @@ int Ps(const PsOptions& options) {
                                    : "; `autodist status JOB`") +
                   " asks there");
   }
+  for (const v1::JobStatus& job : jobs) WarnOfSilence(job);
   return 0;
 }
 
@@ -68,7 +76,9 @@ struct StatusOptions {
 int ShowStatus(const StatusOptions& options, const v1::JobStatus& job) {
   v1::JobSnapshot snapshot;
   control::SnapshotClient reader(job.job_id(), job.log_folder());
-  if (const auto known = reader.Snapshot(); known.ok()) snapshot = **known;
+  if (!job.chief_silent()) {
+    if (const auto known = reader.Snapshot(); known.ok()) snapshot = **known;
+  }
   if (options.json) {
     const std::string json = control::StatusJson(
         job, ProgressIn(job, snapshot),
@@ -77,6 +87,7 @@ int ShowStatus(const StatusOptions& options, const v1::JobStatus& job) {
     return 0;
   }
   std::fputs(JobText(job, base::MillisecondsSince1970(), DetailsOf(snapshot)).c_str(), stdout);
+  WarnOfSilence(job);
   return 0;
 }
 

@@ -45,13 +45,14 @@ Status Ask(const control::JobClient& client, const v1::JobStatus& job, bool now)
 }
 
 int Stop(const StopOptions& options, const v1::JobStatus& job) {
-  if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) return ReportEnd(job);
+  if (job.phase() == v1::JOB_PHASE_ENDED || IsUnreachable(job)) return ReportEnd(job);
   const auto client = control::JobClient::Connect(job.job_id());
   if (!client.ok()) {
     // The job may have just ended.
     const v1::JobStatus now = control::LookUpJob(job.job_id()).value_or(job);
     const bool busy = client.status().code() != StatusCode::kNotFound && !control::IsOver(now);
-    return busy ? Fail(client.status(), kExitCannotLaunch) : ReportEnd(now);
+    return busy ? Fail(Annotate(client.status(), "job " + job.job_id()), kExitCannotLaunch)
+                : ReportEnd(now);
   }
   Log(LogLevel::kInfo,
       "stopping job " + job.job_id() + (options.now ? "" : "; --now skips the grace period"));
@@ -63,6 +64,9 @@ int Stop(const StopOptions& options, const v1::JobStatus& job) {
   }
   const auto ended = client->WaitForEnd({});
   if (ended.ok()) return ReportEnd(*ended);
+  if (ended.status().code() == StatusCode::kDeadlineExceeded) {
+    return Fail(Annotate(ended.status(), "job " + job.job_id()), kExitCannotLaunch);
+  }
   const auto found = control::LookUpJob(job.job_id());
   return found.ok() ? ReportEnd(*found) : Fail(found.status(), kExitCannotLaunch);
 }

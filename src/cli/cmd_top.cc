@@ -51,7 +51,10 @@ int PrintOnce(top::TopOptions options) {
   options.view.columns = PlainColumns();
   const auto text = top::TopOnce(options);
   if (!text.ok()) {
-    return Fail(WithRemedy(text.status(), "`autodist status " + options.job_id + "` shows the job"),
+    const std::string known = Remedy(text.status());
+    return Fail(WithRemedy(Annotate(text.status(), "job " + options.job_id),
+                           known.empty() ? "`autodist status " + options.job_id + "` shows the job"
+                                         : known),
                 kExitCannotLaunch);
   }
   std::fputs(text->c_str(), stdout);

@@ -32,7 +32,7 @@ struct WhyOptions {
 };
 
 int Why(const WhyOptions& options, const v1::JobStatus& job) {
-  if (job.chief_gone() || job.elsewhere()) return FailUnreachable(job);
+  if (IsUnreachable(job)) return FailUnreachable(job);
   std::optional<StacksNotice> notice(job);
   const auto diagnosis = control::DiagnoseJob(job);
   notice.reset();
@@ -62,7 +62,7 @@ void PrintWhole(const std::vector<uint32_t>& ranks, const v1::JobStacks& stacks)
 int Stacks(const StacksOptions& options, const v1::JobStatus& job) {
   const Status right = CheckRanks(options.ranks, job);
   if (!right.ok()) return Fail(right, kExitUsage);
-  if (job.chief_gone() || job.elsewhere()) return FailUnreachable(job);
+  if (IsUnreachable(job)) return FailUnreachable(job);
   if (job.phase() == v1::JOB_PHASE_ENDED) {
     return Fail(
         WithRemedy(Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has ended"),

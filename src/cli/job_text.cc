@@ -52,7 +52,8 @@ bool IsStepIssue(const v1::Issue& issue) {
 
 // nullopt: the job does not run, or does not answer.
 std::optional<v1::JobSnapshot> AskForSnapshot(const v1::JobStatus& job) {
-  if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) return std::nullopt;
+  const bool is_silent = job.chief_gone() || job.chief_silent();
+  if (job.phase() == v1::JOB_PHASE_ENDED || is_silent) return std::nullopt;
   const auto client = control::JobClient::Connect(job.job_id());
   if (!client.ok()) return std::nullopt;
   auto snapshot = client->GetSnapshot(0);
@@ -289,6 +290,7 @@ std::string StateText(const v1::JobStatus& job) {
     return known ? "exit " + std::to_string(job.exit_code()) : "ended";
   }
   if (job.phase() == v1::JOB_PHASE_UNSPECIFIED) return "unknown";
+  if (job.chief_silent()) return "not answering";
   return job.chief_gone() ? "crashed" : PhaseText(job.phase());
 }
 
@@ -328,7 +330,8 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
     if (!value.empty()) facts.push_back({name, base::Printable(value)});
   };
   const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
-  fact("state", (ended ? "ended" : StateText(job)) + (details.stalled ? ", stalled" : ""));
+  fact("state", (ended ? "ended" : StateText(job)) + (details.stalled ? ", stalled" : "") +
+                    (job.chief_silent() ? "; last known: " + PhaseText(job.phase()) : ""));
   fact("name", job.name());
   fact("command", CommandText(job));
   fact("folder", job.working_directory());
@@ -345,13 +348,14 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
   if (job.has_exit_code()) fact("exit code", std::to_string(job.exit_code()));
   std::string text = base::TextTable(facts);
 
+  const bool is_old = job.chief_gone() || job.chief_silent();
   if (job.nodes_size() > 0) {
     std::vector<Row> nodes = {{"NODE", "STATE", "RANKS", "RUNNING", ""}};
     for (const v1::NodeStatus& node : job.nodes()) {
-      // The record of a crashed job does not show the current state of the nodes.
+      // The record of a job does not show the current state of the nodes.
       nodes.push_back({base::Printable(node.address()),
-                       job.chief_gone() ? "unknown" : PhaseText(node.phase()), RanksText(node),
-                       job.chief_gone() ? "-" : std::to_string(node.running_ranks()),
+                       is_old ? "unknown" : PhaseText(node.phase()), RanksText(node),
+                       is_old ? "-" : std::to_string(node.running_ranks()),
                        base::Printable(node.detail())});
     }
     text += "\n" + base::TextTable(nodes);

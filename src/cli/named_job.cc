@@ -9,8 +9,10 @@
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/values.h"
+#include "control/job_socket.h"
 #include "control/jobs.h"
 #include "control/prune.h"
+#include "control/silent_chief.h"
 #include "control/submissions.h"
 #include "slurm/ended_job.h"
 #include "slurm/srun.h"
@@ -123,24 +125,30 @@ Result<v1::JobStatus> NamedJob(const std::string& word, const std::string& actin
 
 Status CheckIsOver(const v1::JobStatus& job) {
   if (control::IsOver(job)) return OkStatus();
+  if (job.chief_silent()) return WhyUnreachable(job);
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has not ended"),
       "`autodist stop " + job.job_id() + "` ends it");
 }
 
-int FailUnreachable(const v1::JobStatus& job) {
-  if (job.chief_gone()) {
-    return Fail(Error(StatusCode::kUnavailable, CrashedText(job)), kExitCannotLaunch);
+bool IsUnreachable(const v1::JobStatus& job) {
+  return job.chief_gone() || job.elsewhere() || job.chief_silent();
+}
+
+Status WhyUnreachable(const v1::JobStatus& job) {
+  if (job.chief_gone()) return Error(StatusCode::kUnavailable, CrashedText(job));
+  const std::string name = "job " + job.job_id();
+  if (job.elsewhere()) {
+    return WithRemedy(
+        Error(StatusCode::kUnavailable, name + " is on " + job.host() + ", not on this machine"),
+        "log in to " + job.host() + " and run the command there");
   }
-  const std::string on_host = " is on " + job.host() + ", not on this machine";
-  const Status unreachable = Error(
-      StatusCode::kUnavailable,
-      "job " + job.job_id() + (job.elsewhere() ? on_host : " runs, but its socket was removed"));
-  return Fail(
-      WithRemedy(unreachable, job.elsewhere()
-                                  ? "log in to " + job.host() + " and run the command there"
-                                  : "stop it with `kill " + std::to_string(job.chief_pid()) + "`"),
-      kExitCannotLaunch);
+  const bool has_socket = control::ConnectTo(job.job_id()).status().code() != StatusCode::kNotFound;
+  return Annotate(control::NoAnswer(job, has_socket), name);
+}
+
+int FailUnreachable(const v1::JobStatus& job) {
+  return Fail(WhyUnreachable(job), kExitCannotLaunch);
 }
 
 Status CheckRanks(const std::vector<uint32_t>& ranks, const v1::JobStatus& job) {

@@ -25,11 +25,17 @@ void AddJob(CLI::App& app, std::string& job, const char* help = kJobHelp);
 // lists the candidates.
 Result<v1::JobStatus> NamedJob(const std::string& word, const std::string& acting = "");
 
-// kFailedPrecondition: the job still runs.
+// kFailedPrecondition: the job still runs. A job that does not answer fails as WhyUnreachable.
 Status CheckIsOver(const v1::JobStatus& job);
 
-// Logs why a job that has not ended cannot be asked, and returns the exit code: it has crashed, is
-// on another machine, or has lost its socket.
+// Whether the autodist of the job has not ended and cannot be asked from here.
+bool IsUnreachable(const v1::JobStatus& job);
+
+// Why not: it has crashed, is on another machine, does not answer, or has lost its socket. Blocks
+// for two seconds at most.
+Status WhyUnreachable(const v1::JobStatus& job);
+
+// Logs that, and returns the exit code.
 int FailUnreachable(const v1::JobStatus& job);
 
 // kInvalidArgument: the job does not have all of these ranks.

@@ -18,19 +18,19 @@ namespace autodist::control {
 class JobClient {
  public:
   // kNotFound: no autodist answers for the job, which may have ended or been abandoned.
-  // kUnavailable: it is too busy. Blocks for two seconds at most.
+  // kDeadlineExceeded: it does not accept. Blocks for two seconds at most.
   static Result<JobClient> Connect(const std::string& job_id);
 
-  // Blocks for a few seconds at most.
+  // Blocks for a few seconds at most. For this and all other calls: kDeadlineExceeded: that
+  // autodist does not answer, for example because it is suspended (NoAnswer); kUnavailable: it
+  // exited.
   Result<v1::JobStatus> GetStatus() const;
 
-  // Blocks until the job has ended. kCancelled: by `stop`. kUnavailable: its autodist went away
-  // without an answer.
+  // Blocks until the job has ended, or its autodist does not answer. kCancelled: by `stop`.
   Result<v1::JobStatus> WaitForEnd(const std::stop_token& stop) const;
 
   // Returns what every rank is doing, with the whole stacks of the ranks in `whole`; for flight
-  // records see CollectStacks. Blocks for a minute at most; kDeadlineExceeded: that autodist does
-  // not answer, for example because it is suspended; kCancelled: by `stop`.
+  // records see CollectStacks. Blocks for a minute at most; kCancelled: by `stop`.
   Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole, bool flight_records,
                                   const std::stop_token& stop = {}) const;
 
@@ -57,10 +57,11 @@ class JobClient {
   Status Signal(int signal) const;
 
  private:
-  JobClient(std::unique_ptr<v1::JobService::Stub> stub,
+  JobClient(std::string job_id, std::unique_ptr<v1::JobService::Stub> stub,
             std::unique_ptr<v1::SnapshotService::Stub> snapshot)
-      : stub_(std::move(stub)), snapshot_(std::move(snapshot)) {}
+      : job_id_(std::move(job_id)), stub_(std::move(stub)), snapshot_(std::move(snapshot)) {}
 
+  std::string job_id_;
   std::unique_ptr<v1::JobService::Stub> stub_;
   std::unique_ptr<v1::SnapshotService::Stub> snapshot_;
 };

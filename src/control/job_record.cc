@@ -246,6 +246,12 @@ Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
                                           "folder was removed");
 }
 
+v1::JobStatus RecordOrId(const std::string& job_id) {
+  v1::JobStatus job = ReadRecord(job_id).value_or(v1::JobStatus());
+  job.set_job_id(job_id);
+  return job;
+}
+
 std::string AbsoluteLogFolder(const std::string& log_folder) {
   std::error_code error;
   std::string folder = std::filesystem::absolute(log_folder, error).lexically_normal();

@@ -45,6 +45,9 @@ Result<v1::JobNote> ReadNote(const std::string& job_id);
 // Reads job.json or, if the log folder is on another machine, the note. kNotFound: not recorded.
 Result<v1::JobStatus> ReadRecord(const std::string& job_id);
 
+// What ReadRecord returns; only the id if that fails.
+v1::JobStatus RecordOrId(const std::string& job_id);
+
 // The path of a log folder without a slash at its end, as in the record.
 std::string AbsoluteLogFolder(const std::string& log_folder);
 

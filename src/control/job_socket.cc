@@ -19,6 +19,7 @@
 #include "base/private_folder.h"
 #include "base/unix_socket.h"
 #include "control/job_record.h"
+#include "control/silent_chief.h"
 
 namespace autodist::control {
 namespace {
@@ -54,11 +55,10 @@ std::set<std::string> PrivateFolders(const std::string& root = "") {
 }
 
 // "/proc/PID/root" of the job's autodist, if it is on this machine; "": unknown.
-std::string RootOfChief(const std::string& job_id) {
-  const auto job = ReadRecord(job_id);
-  if (!job.ok() || !base::IsThisHost(job->host())) return "";
-  if (job->phase() == v1::JOB_PHASE_ENDED || job->chief_pid() <= 0) return "";
-  return "/proc/" + std::to_string(job->chief_pid()) + "/root";
+std::string RootOfChief(const v1::JobStatus& job) {
+  if (!base::IsThisHost(job.host())) return "";
+  if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_pid() <= 0) return "";
+  return "/proc/" + std::to_string(job.chief_pid()) + "/root";
 }
 
 std::string SocketIn(const std::string& folder, const std::string& job_id) {
@@ -121,7 +121,8 @@ Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
   std::vector<std::string> folders;
   std::ranges::copy(PrivateFolders(), std::back_inserter(folders));
   // If each login has its own /tmp, the job's may not be visible here.
-  const std::string root = RootOfChief(job_id);
+  const v1::JobStatus job = RecordOrId(job_id);
+  const std::string root = RootOfChief(job);
   if (!root.empty()) std::ranges::copy(PrivateFolders(root), std::back_inserter(folders));
   for (const std::string& folder : folders) {
     const auto left =
@@ -131,11 +132,7 @@ Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
     if (fd.valid()) return fd;
     busy = busy || errno == EAGAIN;
   }
-  if (busy) {
-    return WithRemedy(
-        Error(StatusCode::kUnavailable, "the chief of job " + job_id + " accepts no connection"),
-        "try again; check whether its process is stopped (Ctrl-Z)");
-  }
+  if (busy) return NoAnswer(job);
   return Error(StatusCode::kNotFound, "no chief answers for job " + job_id);
 }
 

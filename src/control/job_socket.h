@@ -24,7 +24,7 @@ Result<std::string> PlaceForSocket(const std::string& job_id);
 Result<base::UniqueFd> ListenAt(const std::string& path);
 
 // Connects to the job's socket in any of the possible folders. kNotFound: no process listens.
-// kUnavailable: the job's autodist is too busy to accept. Blocks for two seconds at most.
+// kDeadlineExceeded: the job's autodist does not accept. Blocks for two seconds at most.
 Result<base::UniqueFd> ConnectTo(const std::string& job_id);
 
 // The jobs that have a socket, including abandoned ones.

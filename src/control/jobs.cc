@@ -12,7 +12,6 @@
 #include <set>
 
 #include "base/did_you_mean.h"
-#include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/host_name.h"
 #include "base/parallel.h"
@@ -22,8 +21,8 @@
 #include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/prune.h"
+#include "control/silent_chief.h"
 #include "display/screen.h"
-#include "process/process_tree.h"
 #include "slurm/ended_job.h"
 
 namespace autodist::control {
@@ -36,8 +35,6 @@ constexpr int kMaxAttempts = 5;
 constexpr size_t kMaxNameLength = 64;
 constexpr size_t kMaxCommand = 60;  // columns
 constexpr std::string_view kUsualLogDir = "autodist-runs";
-// Between the clock at the start of a job and now; the chief starts before its job.
-constexpr std::chrono::milliseconds kMaxClockStep = std::chrono::seconds(5);
 
 struct Found {
   v1::JobStatus status;
@@ -59,25 +56,20 @@ v1::SlurmState SlurmStateOf(const std::string& job_id) {
 }
 
 // Whether the job's autodist is a process of this machine, although nothing listens: its socket may
-// have been removed. Its number may have been reused, as in a container that was started again.
-bool RunsHere(const v1::JobStatus& job) {
-  constexpr size_t kMaxStat = 4096;
-  if (job.phase() == v1::JOB_PHASE_ENDED || !base::IsThisHost(job.host())) return false;
-  const auto stat = base::ReadFile("/proc/" + std::to_string(job.chief_pid()) + "/stat", kMaxStat);
-  return stat.ok() && stat->find(" (autodist) ") != stat->npos &&
-         stat->find(") Z ") == stat->npos &&  // no zombie
-         process::StartOf(job.chief_pid()) <= job.started_ms() + kMaxClockStep.count();
-}
+// have been removed.
+bool RunsHere(const v1::JobStatus& job) { return ChiefState(job) != 0; }
 
-// Sets what only clients know: a job in a shared home folder may run on another machine.
+// Sets what only clients know of a job whose autodist has not answered: a job in a shared home
+// folder may run on another machine.
 void SetPlace(bool runs, v1::SlurmState slurm_state, v1::JobStatus& status) {
-  const bool silent = !runs && status.phase() != v1::JOB_PHASE_ENDED;
+  const bool unknown = !runs && status.phase() != v1::JOB_PHASE_ENDED;
   const bool slurm_has_ended =
       slurm_state == v1::SLURM_STATE_ENDED || slurm_state == v1::SLURM_STATE_NODE_DOWN;
-  const bool gone = silent && (slurm_has_ended || base::IsThisHost(status.host()));
-  status.set_slurm_state(silent ? slurm_state : v1::SLURM_STATE_UNSPECIFIED);
+  const bool gone = unknown && (slurm_has_ended || base::IsThisHost(status.host()));
+  status.set_slurm_state(unknown ? slurm_state : v1::SLURM_STATE_UNSPECIFIED);
   status.set_chief_gone(gone);
-  status.set_elsewhere(status.elsewhere() || (silent && !gone));
+  status.set_chief_silent(runs);
+  status.set_elsewhere(status.elsewhere() || (unknown && !gone));
 }
 
 // Asks the socket before reading the record, which has the end of a job that ends meanwhile.
@@ -86,7 +78,7 @@ Result<Found> LookUp(const std::string& job_id) {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const auto client = JobClient::Connect(job_id);
     // An autodist that is too busy to accept still exists.
-    connected = client.ok() || client.status().code() == StatusCode::kUnavailable;
+    connected = client.ok() || client.status().code() == StatusCode::kDeadlineExceeded;
     if (!client.ok()) break;
     auto status = client->GetStatus();
     if (status.ok()) return Found{std::move(*status), true};

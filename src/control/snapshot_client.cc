@@ -65,7 +65,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> SnapshotClient::Snapshot(
     }
     client_.reset();
     if (answer.status().code() == StatusCode::kDeadlineExceeded) return answer.status();
-  } else if (client.status().code() == StatusCode::kUnavailable) {
+  } else if (client.status().code() == StatusCode::kDeadlineExceeded) {
     return client.status();  // the saved data is older
   }
   AD_ASSIGN_OR_RETURN(v1::JobSnapshot kept, ReadKept<v1::JobSnapshot>(Record(), kSnapshotFile));

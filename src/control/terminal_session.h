@@ -15,8 +15,8 @@ namespace autodist::control {
 class TerminalSession {
  public:
   // `first` has the rank, our pid and the size of our terminal. Blocks for a few seconds at most.
-  // kNotFound: no autodist answers for the job; kFailedPrecondition: the reason why the terminal is
-  // not available.
+  // kNotFound: no autodist answers for the job; kDeadlineExceeded: it is silent;
+  // kFailedPrecondition: the reason why the terminal is not available.
   static Result<std::unique_ptr<TerminalSession>> Open(const std::string& job_id,
                                                        const v1::TerminalInput& first);
   ~TerminalSession() { Leave(); }
@@ -31,7 +31,7 @@ class TerminalSession {
  private:
   explicit TerminalSession(const std::shared_ptr<grpc::Channel>& channel)
       : stub_(v1::JobService::NewStub(channel)), stream_(stub_->UseTerminal(&context_)) {}
-  bool ReadWithin(std::chrono::seconds limit);
+  std::optional<bool> ReadWithin(std::chrono::seconds limit);
 
   grpc::ClientContext context_;
   const std::unique_ptr<v1::JobService::Stub> stub_;

@@ -78,6 +78,7 @@ JobState StateOf(const v1::JobStatus& job) {
     return {"failed, " + code, v1::MARK_FAILED};
   }
   if (job.chief_gone()) return {"crashed: its autodist is gone", v1::MARK_FAILED};
+  if (job.chief_silent()) return {"its autodist does not answer", v1::MARK_DISCONNECTED};
   if (job.elsewhere()) return {"on " + job.host(), v1::MARK_NONE};
   switch (job.phase()) {
     case v1::JOB_PHASE_LAUNCHING:

@@ -80,7 +80,8 @@ JobsPage JobsList::Get(const std::stop_token& stop) {
   std::map<std::string, std::unique_ptr<control::SnapshotClient>> readers;
   std::vector<control::SnapshotClient*> asked;
   for (const v1::JobStatus& job : page_.jobs) {
-    if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone() || job.elsewhere()) continue;
+    const bool answers = !job.chief_gone() && !job.chief_silent() && !job.elsewhere();
+    if (job.phase() == v1::JOB_PHASE_ENDED || !answers) continue;
     auto& reader = readers[job.job_id()];
     if (const auto found = readers_.find(job.job_id()); found != readers_.end()) {
       reader = std::move(found->second);

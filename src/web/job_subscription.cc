@@ -107,7 +107,8 @@ bool JobSubscription::Read() {
   const bool more = (*snapshot)->job().phase() != v1::JOB_PHASE_ENDED;
   const bool same = known_ && snapshot_.ok() && (*snapshot_)->version() == (*snapshot)->version() &&
                     (*snapshot_)->job().phase() == (*snapshot)->job().phase() &&
-                    (*snapshot_)->job().chief_gone() == (*snapshot)->job().chief_gone();
+                    (*snapshot_)->job().chief_gone() == (*snapshot)->job().chief_gone() &&
+                    (*snapshot_)->job().chief_silent() == (*snapshot)->job().chief_silent();
   if (!same) latest_.Publish("event: snapshot\ndata: " + json::PlainJson(**snapshot) + "\n\n");
   snapshot_ = std::move(snapshot);
   known_ = true;

@@ -141,10 +141,34 @@ def test_a_job_without_its_socket_runs(ask, new_job, tmp_path):
     pid = running.status["chief_pid"]
     for command in ("attach", "stop"):
         refused = ask(command)
-        assert refused.code == 125 and f"job {running.id} runs, but its socket was removed" in refused.err, refused.err
+        assert refused.code == 125 and f"job {running.id}: its chief (process {pid}" in refused.err, refused.err
+        assert "runs, but its socket was removed" in refused.err
         assert f"hint: stop it with `kill {pid}`" in refused.err
     os.kill(pid, signal.SIGTERM)
     running.await_end()
+
+
+def test_a_stopped_chief_is_reported_by_all_commands(ask, new_job, tmp_path):
+    running = new_job()
+    pid = running.status["chief_pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for command in (["ps"], ["status"]):
+            shown = ask(*command)
+            assert shown.code == 0 and "not answering" in shown.out, shown.out
+            assert "it is stopped (state T)" in shown.err and f"`kill -CONT {pid}` continues it" in shown.err, shown.err
+        assert json.loads(ask("status", "--json").out)["chief_silent"]
+        for command in (["why"], ["stacks"], ["stop"], ["stop", "--now"], ["attach"], ["logs", "-f"], ["fetch", "x*"],
+                        ["top", "--once"], ["report", "--markdown"], ["clean", running.id]):
+            refused = ask(*command)
+            assert refused.code != 0, command
+            assert f"job {running.id}: its chief (process {pid} on " in refused.err, (command, refused.err)
+            assert "it is stopped (state T)" in refused.err and f"`kill -CONT {pid}`" in refused.err, refused.err
+            assert "Deadline Exceeded" not in refused.err
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    running.end()
+    assert "not answering" not in ask("status", running.id).out
 
 
 def test_a_job_in_a_terminal_is_listed_too(begin, ask, tmp_path):

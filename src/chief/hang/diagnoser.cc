@@ -53,7 +53,7 @@ v1::JobSnapshot Diagnoser::SnapshotNow() const {
 void Diagnoser::AskFor(const Attempt& attempt, Answer answer) {
   if (last_ && loop_.Now() < made_ + kFresh) return answer(*last_);
   if (waiting_.size() >= kMaxWaiting) {
-    return answer(Error(StatusCode::kUnavailable, "too many clients wait for a diagnosis"));
+    return answer(Error(StatusCode::kResourceExhausted, "too many clients wait for a diagnosis"));
   }
   waiting_.push_back(std::move(answer));
   if (step_ == Step::kIdle) Begin(attempt, v1::CollectStacks::PROGRAMS_UNSPECIFIED);

@@ -61,7 +61,7 @@ export function drawHead() {
 // Returns the state of the connection, and whether it is good.
 function connectionState() {
   const live = view.live === 'live';
-  if (live && view.snapshot?.job.chief_gone) {
+  if (live && (view.snapshot?.job.chief_gone || view.snapshot?.job.chief_silent)) {
     return { text: 'no answer from its autodist', good: false };
   }
   if (live) {

@@ -189,6 +189,14 @@ TEST(JobTextTest, AnEndedAndACrashedJob) {
                 "still have processes of the job");
 }
 
+TEST(JobTextTest, AJobThatDoesNotAnswerIsShownAsLastKnown) {
+  v1::JobStatus job = Job();
+  job.set_chief_silent(true);
+  EXPECT_EQ(StateText(job), "not answering");
+  EXPECT_THAT(JobText(job, kNow), HasSubstr("state        not answering; last known: running\n"));
+  EXPECT_THAT(JobText(job, kNow), HasSubstr("10.0.0.1  unknown  0-3    -\n"));
+}
+
 TEST(JobTextTest, ARateHasTwoDigits) {
   v1::JobSnapshot snapshot;
   snapshot.mutable_progress()->set_step(55);

@@ -181,8 +181,8 @@ TEST_F(FollowJobTest, ABusyChiefIsAFailure) {
   const test::BusyListener busy(*PlaceForSocket(kJob));
   Write("all\n");
   const auto job = Follow().get();
-  EXPECT_EQ(job.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(Message(job.status()), HasSubstr("accepts no connection"));
+  EXPECT_EQ(job.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(Message(job.status()), HasSubstr("its chief does not answer"));
   EXPECT_EQ(Output(), "");
 }
 

@@ -67,7 +67,7 @@ TEST(JobSocketTest, ABusyListenerExists) {
   const test::Session session;
   const std::string path = *PlaceForSocket("job-1");
   const test::BusyListener busy(path);
-  EXPECT_EQ(ConnectTo("job-1").status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(ConnectTo("job-1").status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(ListenAt(path).status().code(), StatusCode::kAlreadyExists);
   std::jthread accepts([&] { busy.Accept(); });
   EXPECT_TRUE(ConnectTo("job-1").ok());

@@ -18,6 +18,7 @@
 #include "control/job_record.h"
 #include "control/job_server.h"
 #include "control/job_socket.h"
+#include "control/silent_chief.h"
 #include "control/snapshot_client.h"
 #include "support/busy_listener.h"
 #include "support/limit.h"
@@ -288,6 +289,7 @@ TEST_F(JobsTest, RunningEndedAndCrashedOnes) {
   const auto all = ListJobs();
   ASSERT_TRUE(In(all, "running") && In(all, "ended") && In(all, "crashed"));
   EXPECT_FALSE(In(all, "running")->chief_gone());
+  EXPECT_FALSE(In(all, "running")->chief_silent());
   EXPECT_FALSE(In(all, "ended")->chief_gone());
   EXPECT_TRUE(In(all, "crashed")->chief_gone());
   EXPECT_EQ(In(all, "crashed")->phase(), v1::JOB_PHASE_RUNNING);
@@ -375,6 +377,11 @@ TEST_F(JobsTest, AChiefWithoutItsSocketIsNotGone) {
   const auto deadline = base::Deadline::After(test::kLimit);
   while (gone() && !deadline.Expired()) std::this_thread::yield();  // it has not called execl yet
   EXPECT_FALSE(gone());
+  EXPECT_TRUE(LookUpJob(job.job_id())->chief_silent());
+  EXPECT_EQ(ChiefState(job), 'S');
+  kill(pid, SIGSTOP);
+  while (ChiefState(job) == 'S' && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_EQ(ChiefState(job), 'T');
   EXPECT_TRUE(In(ListRunningJobs(), "unreachable"));
   job.set_started_ms(base::MillisecondsSince1970() - kLater);  // its number is reused
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
@@ -475,6 +482,7 @@ TEST_F(JobsTest, AnAutodistThatIsTooBusyToAcceptIsNotGone) {
   const v1::JobStatus job = Recorded("busy", v1::JOB_PHASE_RUNNING);
   const test::BusyListener busy(*PlaceForSocket(job.job_id()));
   EXPECT_FALSE(LookUpJob(job.job_id())->chief_gone());
+  EXPECT_TRUE(LookUpJob(job.job_id())->chief_silent());
   EXPECT_TRUE(In(ListRunningJobs(), "busy"));
 }
 

@@ -88,6 +88,14 @@ TEST(DerivedTest, StatesOfJobs) {
   }
 }
 
+TEST(StateOfTest, AJobThatDoesNotAnswerIsNotShownAsRunning) {
+  v1::JobStatus job;
+  job.set_phase(v1::JOB_PHASE_RUNNING);
+  job.set_chief_silent(true);
+  EXPECT_EQ(StateOf(job).words, "its autodist does not answer");
+  EXPECT_EQ(StateOf(job).mark, v1::MARK_DISCONNECTED);
+}
+
 TEST(StateOfTest, AJobOfAnotherMachineIsNeitherRunningNorCrashedHere) {
   v1::JobStatus job;
   job.set_host("gpu1");

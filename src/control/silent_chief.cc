@@ -1,0 +1,64 @@
+#include "control/silent_chief.h"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/host_name.h"
+#include "process/process_tree.h"
+
+namespace autodist::control {
+namespace {
+
+// Between the clock at the start of a job and now; the chief starts before its job.
+constexpr std::chrono::milliseconds kMaxClockStep = std::chrono::seconds(5);
+
+}  // namespace
+
+char ChiefState(const v1::JobStatus& job) {
+  constexpr size_t kMaxStat = 4096;
+  constexpr std::string_view kName = " (autodist) ";
+  if (job.phase() == v1::JOB_PHASE_ENDED || !base::IsThisHost(job.host())) return 0;
+  const auto stat = base::ReadFile("/proc/" + std::to_string(job.chief_pid()) + "/stat", kMaxStat);
+  const size_t name = stat.ok() ? stat->find(kName) : std::string::npos;
+  if (name == std::string::npos || name + kName.size() >= stat->size()) return 0;
+  const char state = (*stat)[name + kName.size()];
+  const bool same = process::StartOf(job.chief_pid()) <= job.started_ms() + kMaxClockStep.count();
+  return same && state != 'Z' ? state : '\0';
+}
+
+Status NoAnswer(const v1::JobStatus& job, bool has_socket) {
+  return NoAnswer(job, ChiefState(job), has_socket);
+}
+
+Status NoAnswer(const v1::JobStatus& job, char state, bool has_socket) {
+  const std::string pid = std::to_string(job.chief_pid());
+  const std::string chief =
+      "its chief" + (state != 0           ? " (process " + pid + " on " + job.host() + ")"
+                     : job.host().empty() ? ""
+                                          : " on " + job.host());
+  const auto failure = [](const std::string& what, const std::string& remedy) {
+    return WithRemedy(Error(StatusCode::kDeadlineExceeded, what), remedy);
+  };
+  const std::string end =
+      "to end the job: `kill -9 " + pid + "`, then `autodist clean " + job.job_id() + "`";
+  if (state == 'T' || state == 't') {
+    return failure(chief + " does not answer: it is stopped (state " + state + ")",
+                   "`kill -CONT " + pid + "` continues it; " + end);
+  }
+  if (!has_socket) {
+    return failure(chief + " runs, but its socket was removed", "stop it with `kill " + pid + "`");
+  }
+  if (state == 'D') {
+    return failure(chief + " does not answer: it waits for a disk or a file server (state D)",
+                   "repair the file system, and it continues; " + end);
+  }
+  if (state == 0) {
+    return failure(chief + " does not answer",
+                   "check whether its process is stopped, or its container paused");
+  }
+  return failure(chief + " does not answer", "try again; " + end);
+}
+
+}  // namespace autodist::control
