@@ -64,8 +64,8 @@ v1::JobNote NoteOf(const plan::Input& input, const std::string& node) {
 
 // Says how to attach to the job from a machine that has no note of it.
 std::string FromElsewhere(const v1::JobNote& note) {
-  const std::string spec = note.spec().empty() ? "" : " --spec " + base::ShellQuote(note.spec());
-  return "autodist attach " + note.job().job_id() + spec + " --chief-on " + note.chief_on() +
+  return "autodist attach " + note.job().job_id() + " " +
+         chief::ChiefOnOptions(note.spec(), note.chief_on()) +
          " (same options for ps, status, logs, top, web, why, stacks, report, fetch and stop)";
 }
 
@@ -291,9 +291,11 @@ Status CheckChiefOn(const v1::JobRequest& request, bool dry_run) {
     if (MayTravel(*field, v1::TRAVELS_WITH_CHIEF)) continue;
     const std::string name = OptionName(*field);
     return WithRemedy(Error(StatusCode::kInvalidArgument, name + " cannot be used with --chief-on"),
-                      name.starts_with("--web") ? "`autodist web --chief-on " + request.chief_on() +
-                                                      "` shows the page here"
-                                                : "leave it out");
+                      name.starts_with("--web")
+                          ? "`autodist web " +
+                                chief::ChiefOnOptions(request.spec(), request.chief_on()) +
+                                "` shows the page here"
+                          : "leave it out");
   }
   return OkStatus();
 }
@@ -322,8 +324,9 @@ int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std:
   if (const int code = chief::StartRemote(input, plan, launch, node); code != 0) return code;
   const v1::JobNote note = NoteOf(input, node);
   const Status noted = control::RecordRemoteJob(note);
-  base::Log(base::LogLevel::kInfo,
-            (noted.ok() ? "from other machines: " : "from here: ") + FromElsewhere(note));
+  base::Log(base::LogLevel::kInfo, "the job and its logs are on " + node +
+                                       (noted.ok() ? "; from other machines: " : "; from here: ") +
+                                       FromElsewhere(note));
   if (!noted.ok()) base::LogFailure(Annotate(noted, "this machine keeps no note of the job"));
   return 0;
 }

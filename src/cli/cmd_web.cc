@@ -9,9 +9,11 @@
 
 #include "base/exit_codes.h"
 #include "base/host_name.h"
+#include "chief/remote_controller/start_remote.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
+#include "control/job_record.h"
 #include "web/server.h"
 
 namespace autodist::cli {
@@ -35,10 +37,12 @@ Result<web::Options> Read(const WebOptions& options) {
   if (!options.job.empty()) {
     AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(options.job));
     if (job.elsewhere()) {
+      const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
+      const std::string host = note.chief_on().empty() ? job.host() : note.chief_on();
       return WithRemedy(
-          Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + job.host()),
-          "`autodist web --chief-on " + job.host() + " " + job.job_id() +
-              "`, with --spec if the login needs it");
+          Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + host),
+          "`autodist web " + chief::ChiefOnOptions(note.spec(), host) + " " + job.job_id() +
+              "` shows the page here");
     }
     read.job = job.job_id();
   }

@@ -92,14 +92,16 @@ Result<pid_t> Start(v1::JobRequest request) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return ErrnoError(error.value(), "/proc/self/exe");
   AD_RETURN_IF_ERROR(SettleKeys(request));
+  const std::filesystem::path folder = base::ExpandHome(request.workdir());
+  // Absolute, because messages are read on another machine, in another folder.
+  request.set_log_dir((folder / request.log_dir()).string());
   AD_ASSIGN_OR_RETURN(const base::UniqueFd file, FileOf(request));
-  const std::string folder = base::ExpandHome(request.workdir());
   if (!std::filesystem::is_directory(folder, error)) {
-    return ErrnoError(error ? error.value() : ENOTDIR, "the working directory, " + folder);
+    return ErrnoError(error ? error.value() : ENOTDIR, "the working directory, " + folder.string());
   }
   process::SpawnRequest run =
       process::OurProgram({program, "run-request", "/proc/self/fd/3"}, OwnEnvironment());
-  run.working_directory = folder;
+  run.working_directory = folder.string();
   run.stdout_fd = STDOUT_FILENO;
   run.stderr_fd = STDOUT_FILENO;
   run.extra_fd = file.get();

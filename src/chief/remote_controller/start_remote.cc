@@ -19,6 +19,7 @@
 #include "base/parse_number.h"
 #include "base/quantity.h"
 #include "base/random.h"
+#include "base/shell_quote.h"
 #include "base/utf8.h"
 #include "chief/checks/doctor.h"
 #include "chief/checks/preflight.h"
@@ -138,7 +139,9 @@ class RemoteLines {
   std::string line_;
 };
 
-int PassOn(int socket, const std::string& nonce, const std::string& chief) {
+// `spec`: as given; "": the default one.
+int PassOn(int socket, const std::string& nonce, const std::string& chief,
+           const std::string& spec) {
   RemoteLines lines(nonce);
   char buffer[4096];
   for (;;) {
@@ -150,7 +153,7 @@ int PassOn(int socket, const std::string& nonce, const std::string& chief) {
       Error(StatusCode::kUnavailable, "the connection with " + chief +
                                           " broke before the chief there reported that the ranks "
                                           "run; if they do not run yet, it ends them"),
-      "check with `autodist ps --chief-on " + chief + "` whether the job runs"));
+      "check with `autodist ps " + ChiefOnOptions(spec, chief) + "` whether the job runs"));
   return kExitCannotLaunch;
 }
 
@@ -216,7 +219,8 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector&
 }
 
 int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std::string& message,
-               std::chrono::milliseconds limit, SignalTaker& signals) {
+               const v1::JobRequest& request, SignalTaker& signals) {
+  const auto limit = plan::StartLimitOf(request);
   const auto failed = [&](const Status& why) {
     base::LogFailure(Annotate(why, "the chief on " + node.address()));
     return kExitCannotLaunch;
@@ -235,7 +239,7 @@ int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std:
     if (!said.ok()) return failed(said);
   }
   signals.SendTo(socket->get());
-  const int code = PassOn(socket->get(), nonce, node.address());
+  const int code = PassOn(socket->get(), nonce, node.address(), request.spec());
   signals.SendTo(-1);
   if (code == kExitCannotLaunch) {
     Log(LogLevel::kInfo,
@@ -305,6 +309,11 @@ void UseKeysOfThisMachine(spec::ResourceSpec& spec) {
   }
 }
 
+std::string ChiefOnOptions(const std::string& spec, const std::string& node) {
+  return (spec.empty() ? "" : "--spec " + base::ShellQuote(spec) + " ") + "--chief-on " +
+         base::ShellQuote(node);
+}
+
 Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
                                  const std::string& wanted) {
   const auto refuse = [](const std::string& what, const std::string& remedy) {
@@ -346,8 +355,7 @@ int StartRemote(const plan::Input& input, const v1::LaunchPlan& plan,
     return code;
   }
   if (message.ok()) {
-    code = StartChief(NodeOf(plan, chief), *options.connector, *message,
-                      plan::StartLimitOf(input.request), signals);
+    code = StartChief(NodeOf(plan, chief), *options.connector, *message, input.request, signals);
   }
   return signals.stop_token().stop_requested() ? kSignalled + signals.signal() : code;
 }

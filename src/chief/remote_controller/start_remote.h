@@ -27,6 +27,10 @@ spec::ResourceSpec RewriteSpec(const spec::ResourceSpec& spec, const v1::LaunchP
 // node's own keys are tried instead.
 void UseKeysOfThisMachine(spec::ResourceSpec& spec);
 
+// The options with which other commands reach the chief on that node: "--spec FILE --chief-on
+// NODE"; without a spec, as with the default one, for "".
+std::string ChiefOnOptions(const std::string& spec, const std::string& node);
+
 // Returns the node of the plan that a user means by "first" or an address; fails if it cannot run
 // the chief.
 Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,

@@ -117,6 +117,8 @@ def test_the_laptop_is_disconnected_for_longer_than_the_lease(launch, there, cut
     outcome = launch("--lease", str(LEASE_S), program=["sh", "train.sh"])
     assert outcome.code == 0, outcome.err
     assert "is running" in outcome.err and f"--chief-on {name(2)} (same options for ps" in outcome.err
+    assert f"logs in {folder}/autodist-runs/" in outcome.err  # not relative to the folder here
+    assert f"the job and its logs are on {name(2)}; from other machines: autodist attach" in outcome.err
     assert chiefs() and not {pid for pid in pids_on(1) & set(processes())}
     cut(1)
     time.sleep(LEASE_S + 3)
@@ -363,8 +365,8 @@ def test_ctrl_c_during_the_start(start, laptop, folder):
     (("--chief-on", "10.1.1.1", "--detach"), "no node of the spec has that address"),
     (("--chief-on", "10.1.1.1", "--dry-run"), "no node of the spec has that address"),
     (("--chief-on", "first", "--detach", "--stdin-rank", "0"), "cannot be used with --chief-on"),
-    (("--chief-on", "first", "--detach", "--web"), "autodist web --chief-on first"),
+    (("--chief-on", "first", "--detach", "--web"), "`autodist web --spec {spec} --chief-on first` shows the page here"),
 ], ids=("attached", "elsewhere", "dry", "stdin", "web"))
 def test_wrong_words(start, laptop, words, what):
     outcome = start("run", "--spec", laptop, *words, "--", "true").finish()
-    assert outcome.code == 2 and what in outcome.err
+    assert outcome.code == 2 and what.format(spec=laptop) in outcome.err

@@ -201,6 +201,10 @@ TEST_F(StartRemoteTest, ABrokenConnectionIsReportedWithAHint) {
   EXPECT_THAT(said_, HasSubstr("half of a li\n"));
   EXPECT_THAT(said_, HasSubstr("the connection with node0 broke"));
   EXPECT_THAT(said_, HasSubstr("check with `autodist ps --chief-on node0` whether the job runs"));
+  input_.request.set_spec("my lab.yaml");
+  plan_.set_job_id(NewJobId());
+  EXPECT_EQ(Start("echo half of a li"), 125);
+  EXPECT_THAT(said_, HasSubstr("`autodist ps --spec 'my lab.yaml' --chief-on node0`"));
 }
 
 TEST_F(StartRemoteTest, IfANodeIsNotReadyNoChiefIsStarted) {
