@@ -292,6 +292,19 @@ std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
   return Reported(ThisMachine(request, ranks));
 }
 
+// "the nodes are a, b and 7 more"; "": none.
+std::string NodesText(const spec::ResourceSpec& spec) {
+  constexpr size_t kMaxNamed = 8;
+  std::vector<std::string> named;
+  for (const spec::Node& node : spec.nodes) {
+    if (named.size() < kMaxNamed) named.push_back(node.address);
+  }
+  const size_t more = spec.nodes.size() - named.size();
+  if (named.empty()) return "";
+  return "the nodes are " + absl::StrJoin(named, ", ") +
+         (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
 }  // namespace
 
 void AddNodes(CLI::App& app, v1::JobRequest& request) {
@@ -375,8 +388,8 @@ Status ExcludeNodes(const std::vector<std::string>& addresses, spec::ResourceSpe
         std::erase_if(spec.nodes, [&](const spec::Node& node) { return node.address == address; });
     if (removed > 0) continue;
     return WithRemedy(
-        Error(StatusCode::kInvalidArgument, "--exclude " + address + ": the spec has no such node"),
-        "write the address as in the spec; `autodist validate` prints all nodes");
+        Error(StatusCode::kInvalidArgument, "--exclude " + address + ": no node has that address"),
+        NodesText(spec));
   }
   if (!spec.nodes.empty()) return OkStatus();
   return Error(StatusCode::kInvalidArgument, "--exclude leaves no node");
