@@ -261,6 +261,8 @@ std::string AbsoluteLogFolder(const std::string& log_folder) {
 
 Result<v1::JobStatus> ReadRecordIn(const std::string& log_folder) {
   const std::string folder = AbsoluteLogFolder(log_folder);
+  struct stat info;
+  if (stat(folder.c_str(), &info) != 0) return ErrnoError(errno, log_folder);
   auto status = ReadStatus(folder);
   if (status.status().code() == StatusCode::kNotFound) {
     return WithRemedy(Error(StatusCode::kNotFound,

@@ -441,6 +441,9 @@ TEST_F(JobsTest, ALogFolderIsAJob) {
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_EQ((*snapshot)->job().attempt_folder(), copy + "/restart-1");
   EXPECT_EQ(Message(LookUpJobIn(copy + "/none").status()),
+            copy + "/none: No such file or directory");
+  std::filesystem::create_directory(copy + "/none");
+  EXPECT_EQ(Message(LookUpJobIn(copy + "/none").status()),
             copy + "/none is not the log folder of a job: it has no job.json");
 }
 
