@@ -271,7 +271,10 @@ int Submit(SubmitOptions& options) {
     return Fail(Error(StatusCode::kInvalidArgument, what), kExitUsage);
   };
   const v1::JobRequest& job = options.request;
-  if (job.slurm() == job.kubernetes()) {
+  if (job.slurm() && job.kubernetes()) {
+    return wrong("--slurm and --kubernetes are mutually exclusive");
+  }
+  if (!job.slurm() && !job.kubernetes()) {
     return wrong("no scheduler: give --slurm or --kubernetes");
   }
   if (job.program().empty()) {

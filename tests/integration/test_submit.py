@@ -142,7 +142,7 @@ def test_a_request_is_run(autodist, tmp_path):
 
 @pytest.mark.parametrize("arguments, complaint", [
     ("--kubernetes", "no image"),
-    ("--slurm --kubernetes", "no scheduler: give --slurm or --kubernetes"),
+    ("--slurm --kubernetes", "--slurm and --kubernetes are mutually exclusive"),
     ("--slurm --image i", "--image requires --kubernetes"),
     ("--kubernetes --image i --partition p", "--partition requires --slurm"),
     ("--kubernetes --image i --gpus-per-node a100:8", "'a100:8' is not a whole number"),
