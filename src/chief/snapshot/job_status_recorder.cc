@@ -80,7 +80,7 @@ JobStatusRecorder::JobStatusRecorder(const v1::LaunchPlan& plan, const JobOption
   status_.set_max_restarts(options.request().max_restarts());
   const auto nodes = static_cast<uint32_t>(plan.nodes_size());
   status_.set_may_restart(RestartLimitsOf(options.request(), nodes).MayRestart());
-  if (plan.nodes(0).ranks_size() > 0) *status_.mutable_command() = plan.nodes(0).ranks(0).argv();
+  *status_.mutable_command() = options.request().program();
 }
 
 Status JobStatusRecorder::Open() {

@@ -12,6 +12,22 @@ namespace {
 
 using testing::HasSubstr;
 
+TEST(JobStatusRecorderTest, TheCommandIsAsTheUserWroteIt) {
+  const test::TempFolder folder;
+  const v1::LaunchPlan plan = test::ThreeNodePlan();
+  test::TurnedLoop loop;
+  JobOptions options;
+  options.log_folder = base::LogFolder(folder.path() + "/logs");
+  for (const char* word : {"./train", "--seed", "{rank}"}) {
+    options.launch.request.add_program(word);
+  }
+  std::string printed;
+  options.print_json = [&](const std::string& line) { printed += line + "\n"; };
+  JobStatusRecorder recorder(plan, options, loop);
+  ASSERT_TRUE(recorder.Open().ok());
+  EXPECT_THAT(printed, HasSubstr(R"("command":["./train","--seed","{rank}"])"));
+}
+
 TEST(JobStatusRecorderTest, ReportsAndEventsHaveNoControlCharacters) {
   const test::TempFolder folder;
   const v1::LaunchPlan plan = test::ThreeNodePlan();
