@@ -74,6 +74,10 @@ Status FromGrpc(const grpc::Status& status) {
               "it is run by another version of autodist, which does not support this request"),
         "use the autodist version that started it");
   }
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED &&
+      status.error_message() == "Deadline Exceeded") {
+    return Error(StatusCode::kDeadlineExceeded, "no answer within the time limit");
+  }
   // The codes are equal by design.
   return status.ok() ? OkStatus()
                      : Error(static_cast<StatusCode>(status.error_code()), status.error_message());

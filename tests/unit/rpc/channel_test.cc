@@ -21,5 +21,12 @@ TEST(ChannelTest, AnUnimplementedMethodMeansAnOlderAutodist) {
   EXPECT_NE(Remedy(status), "");
 }
 
+TEST(ChannelTest, ATimeLimitIsNamed) {
+  const grpc::Status late(grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded");
+  EXPECT_EQ(Message(FromGrpc(late)), "no answer within the time limit");
+  const grpc::Status ours(grpc::StatusCode::DEADLINE_EXCEEDED, "node 3 has not arrived");
+  EXPECT_EQ(Message(FromGrpc(ours)), "node 3 has not arrived");
+}
+
 }  // namespace
 }  // namespace autodist::rpc
