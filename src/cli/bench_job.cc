@@ -30,7 +30,7 @@ Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::Resourc
   if (wanted == "auto") return BackendOf(spec);
   if (without == spec.nodes.end()) return v1::BACKEND_NCCL;
   return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          "--backend nccl, but the spec has no GPU "
+                          "--backend nccl, but there is no GPU "
                           "on node " +
                               without->address),
                     "leave the node out, or use --backend gloo");

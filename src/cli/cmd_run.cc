@@ -403,7 +403,7 @@ Result<plan::Input> InputOf(spec::ResourceSpec spec, const v1::JobRequest& reque
       spec.nodes, [](const spec::Node& node) { return !node.devices().empty(); }));
   if (request.min_nodes() > with_ranks) {
     return Error(StatusCode::kInvalidArgument,
-                 "--min-nodes " + std::to_string(request.min_nodes()) + ", but the spec has " +
+                 "--min-nodes " + std::to_string(request.min_nodes()) + ", but the job has " +
                      base::Count(with_ranks, "node"));
   }
   const uint32_t needed = std::max(request.min_nodes(), 1u);
@@ -411,7 +411,7 @@ Result<plan::Input> InputOf(spec::ResourceSpec spec, const v1::JobRequest& reque
     return Error(StatusCode::kInvalidArgument,
                  "--spares " + std::to_string(request.spares()) +
                      (request.min_nodes() > 0 ? " and --min-nodes " + std::to_string(needed) : "") +
-                     ", but the spec has " + base::Count(with_ranks, "node"));
+                     ", but the job has " + base::Count(with_ranks, "node"));
   }
   AD_ASSIGN_OR_RETURN(plan::Input input, chief::InputOf(spec, request));
   SetStdin(input);

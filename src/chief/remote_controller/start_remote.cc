@@ -327,7 +327,7 @@ Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::Launc
     return it.address() == wanted || (wanted == "first" && it.node_rank() == 0);
   });
   if (node == plan.nodes().end()) {
-    return refuse("--chief-on " + wanted + ": no node of the spec has that address",
+    return refuse("--chief-on " + wanted + ": no node has that address",
                   "give one that has ranks, such as " + plan.nodes(0).address() + ", or first");
   }
   const auto given = std::ranges::find(spec.nodes, node->address(), &spec::Node::address);

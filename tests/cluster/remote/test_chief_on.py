@@ -362,8 +362,8 @@ def test_ctrl_c_during_the_start(start, laptop, folder):
 
 @pytest.mark.parametrize("words, what", [
     (("--chief-on", "first"), "--chief-on needs --detach"),
-    (("--chief-on", "10.1.1.1", "--detach"), "no node of the spec has that address"),
-    (("--chief-on", "10.1.1.1", "--dry-run"), "no node of the spec has that address"),
+    (("--chief-on", "10.1.1.1", "--detach"), "no node has that address"),
+    (("--chief-on", "10.1.1.1", "--dry-run"), "no node has that address"),
     (("--chief-on", "first", "--detach", "--stdin-rank", "0"), "cannot be used with --chief-on"),
     (("--chief-on", "first", "--detach", "--web"), "`autodist web --spec {spec} --chief-on first` shows the page here"),
 ], ids=("attached", "elsewhere", "dry", "stdin", "web"))

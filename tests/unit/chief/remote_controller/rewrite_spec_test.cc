@@ -105,7 +105,7 @@ TEST_F(RewriteSpecTest, NodesThatMayBeTheChief) {
   EXPECT_EQ(*NodeForChief(input_.spec, plan_, "first"), "a");
   EXPECT_EQ(*NodeForChief(input_.spec, plan_, "d"), "d");
   EXPECT_THAT(Message(NodeForChief(input_.spec, plan_, "c").status()),
-              HasSubstr("no node of the spec"));
+              HasSubstr("no node has that address"));
   v1::LaunchPlan here = plan_;
   here.mutable_nodes(0)->mutable_reach()->mutable_local();
   EXPECT_THAT(Message(NodeForChief(input_.spec, here, "d").status()), HasSubstr("from outside"));
