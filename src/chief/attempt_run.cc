@@ -93,9 +93,12 @@ void AttemptRun::RankFailed() {
   const Cause& cause = *attempt_->state().cause();
   if (attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
   // A rank that called MPI_Abort counts as running, and ends by itself.
-  if (attempt_->state().running() == (cause.abort ? 1u : 0u)) return;
+  const JobState& state = attempt_->state();
+  const uint32_t remaining = state.running() - (state.Runs(cause.exit.rank()) ? 1u : 0u);
+  if (remaining == 0) return;
   parts_.console.Log(LogLevel::kInfo, Shortened(DescribeCause(cause, attempt_->plan())) +
-                                          "; stopping the other ranks, for up to " +
+                                          "; stopping the remaining rank" +
+                                          (remaining == 1 ? "" : "s") + ", for up to " +
                                           base::Elapsed(parts_.options.launch.grace()));
 }
 
@@ -191,8 +194,10 @@ void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Sta
     parts_.console.Log(LogLevel::kWarning, address + " is lost: " + Message(why) + last);
   }
   if (number <= lost_.kMax && !drained && attempt_->state().RunningOn(*member) == 0) {
-    attempt_->warnings.push_back("the ranks on " + address +
-                                 " had ended, but their last output may be missing");
+    const bool one = attempt_->member_plan(*member).ranks_size() == 1;
+    attempt_->warnings.push_back((one ? "the rank on " : "the ranks on ") + address +
+                                 " had ended, but " + (one ? "its" : "their") +
+                                 " last output may be missing");
   }
   const std::chrono::nanoseconds silent =
       parts_.loop->Now() - parts_.nodes.node(node).last_contact();

@@ -92,10 +92,12 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
   const auto report = [&](const std::string& what) {
     parts_.console.Log(LogLevel::kInfo, name + ": " + what);
   };
+  const bool one = run_.state().running() == 1;
   switch (action) {
     case Action::kStop:
-      report("the ranks have " + base::Seconds(parts_.options.launch.grace()) +
-             " to exit; repeat to kill them");
+      report((one ? "the rank has " : "the ranks have ") +
+             base::Seconds(parts_.options.launch.grace()) + " to exit; repeat to kill " +
+             (one ? "it" : "them"));
       if (run_.state().Interrupted(signal, by)) run_.Stop();
       return run_.StopLooking();
     case Action::kKill:
@@ -108,7 +110,9 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
     case Action::kNone: {  // the first signal, while ranks end
       const bool prevents = runner_.MayRestart();
       run_.state().Interrupted(signal, by);  // may explain an eviction
-      return report(std::string(prevents ? "no further restart" : "the ranks are being stopped") +
+      return report(std::string(prevents ? "no further restart"
+                                : one    ? "the rank is being stopped"
+                                         : "the ranks are being stopped") +
                     "; repeat to kill the remaining processes");
     }
   }

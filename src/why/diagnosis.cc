@@ -208,7 +208,9 @@ std::string WhatIsKnown(const Activities& ranks, size_t without_sample) {
   if (without_sample > 0) {
     return "unclear: no data on " + base::Count(without_sample, "rank") + " of " +
            std::to_string(ranks.size() + without_sample) +
-           (waiting == ranks.size() ? "; the others wait in collectives" : "");
+           (waiting < ranks.size() ? ""
+            : waiting == 1         ? "; the other rank waits in a collective"
+                                   : "; the others wait in collectives");
   }
   const std::string collective = ranks[0].now.collective;
   const bool same = std::ranges::all_of(ranks, [&](const RankActivity& rank) {

@@ -251,12 +251,13 @@ std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot,
   if (!stands_out || !any_waits || waits || !HasUsedMore(before, straggler.rank)) {
     return std::nullopt;
   }
+  const std::string the_others = cores.size() == 1 ? "the other rank" : "the others";
   v1::Issue issue;
   issue.set_kind(v1::Issue::KIND_SLOW);
   issues::AddRank(snapshot, straggler.rank, issue);
-  issue.set_what(snapshot::RankName(snapshot, straggler.rank) +
-                 " keeps the others waiting in each step: it computes " + Percent(most_cores) +
-                 " of the time, the others " + Percent(others));
+  issue.set_what(snapshot::RankName(snapshot, straggler.rank) + " keeps " + the_others +
+                 " waiting in each step: it computes " + Percent(most_cores) + " of the time, " +
+                 the_others + " " + Percent(others));
   issues::AddEvidence(issue, snapshot::RankName(snapshot, straggler.rank), straggler.now.evidence,
                       straggler.now.source);
   return issue;

@@ -97,7 +97,7 @@ time.sleep(1)
 raise RuntimeError("Read error [10.77.0.1]:53165: Connection reset by peer")
 """)
     report = report_of(start("run", "-n", 2, "--", "/usr/bin/python3", "train.py").finish())
-    assert re.fullmatch(r"rank 0 on localhost ended with 0 while others went on, \d.* before", report[0]), report
+    assert re.fullmatch(r"rank 0 on localhost ended with 0 while the other rank went on, \d.* before", report[0]), report
     assert report[1].startswith("  all it wrote: ") and report[1].endswith("/rank-0.out and .err"), report
     assert report[2].startswith("  because of it, rank 1 on localhost (pid "), report
 

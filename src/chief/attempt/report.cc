@@ -157,6 +157,11 @@ std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
   return text;
 }
 
+// Names the ranks besides the one that is spoken of, to follow "while".
+std::string Others(const Attempt& attempt) {
+  return attempt.plan().world_size() == 2 ? "the other rank" : "others";
+}
+
 // "rank 2 on node3 did not enqueue collective 7, …", by NCCL's watchdog; "": not known.
 std::string NotEnqueuedText(const Attempt& attempt, const Cause& cause) {
   std::map<uint32_t, EnqueuedCollectives> enqueued;
@@ -184,7 +189,7 @@ std::string NotEnqueuedText(const Attempt& attempt, const Cause& cause) {
     text += " and " + base::Count(missing.ranks.size() - 1, "other rank");
   }
   return text + " did not enqueue collective " + std::to_string(missing.collective) +
-         ", for which others waited (NCCL's watchdog)";
+         ", for which " + Others(attempt) + " waited (NCCL's watchdog)";
 }
 
 // Returns what caused the failure; "": unknown.
@@ -192,15 +197,17 @@ std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const FatalM
                         const MissedPeer& missed) {
   if (missed.lost) return DescribeCause(*missed.lost, attempt.plan());
   if (const EndedWell* const left = missed.left) {
-    return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
-           " ended with 0 while others went on" + AfterStep(attempt.logs->LastReport(left->rank)) +
-           ", " + Before(cause, *left);
+    return NameAndNode(attempt.plan(), left->node_rank, left->rank) + " ended with 0 while " +
+           Others(attempt) + " went on" + AfterStep(attempt.logs->LastReport(left->rank)) + ", " +
+           Before(cause, *left);
   }
   if (reason && AwaitedInVain(reason->text)) {
     std::string not_enqueued = NotEnqueuedText(attempt, cause);
     if (!not_enqueued.empty()) return not_enqueued;
   }
-  return attempt.missing.empty() ? "" : attempt.missing + ", while others waited for it";
+  return attempt.missing.empty()
+             ? ""
+             : attempt.missing + ", while " + Others(attempt) + " waited for it";
 }
 
 // For a rank that failed by itself on a node whose ranks do not receive all variables of the chief.

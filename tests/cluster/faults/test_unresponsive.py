@@ -112,7 +112,7 @@ def test_a_third_ctrl_c_does_not_wait_for_nodes(up, start, autodist, spec, folde
         job, _ = up("--lease", "10", "--grace", "2", program=STOPS_ITS_AGENT if phase == "run" else FAILS_WITH_A_STOPPED_AGENT)
         await_stopped_agent()
         if phase == "end":
-            job.await_err("stopping the other ranks", 5 * SLOWER)
+            job.await_err("stopping the remaining rank", 5 * SLOWER)
     for wait in (0, ANOTHER_REQUEST_S, 2.1):
         time.sleep(wait)
         with contextlib.suppress(ProcessLookupError):

@@ -151,6 +151,15 @@ TEST_F(JobTest, CtrlCStopsRanks) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobTest, ASingleRankThatIsLeftIsNotSaidToBeSeveral) {
+  loop_.After(seconds(2), [this] {
+    for (const uint32_t node : {0u, 1u}) nodes_[node].ExitAll(0);
+  });
+  Signal(seconds(5));
+  EXPECT_EQ(Run(), 130);
+  EXPECT_THAT(messages_, HasSubstr("SIGINT: the rank has 30 s to exit; repeat to kill it\n"));
+}
+
 TEST_F(JobTest, TheSenderOfTheSignalIsReportedIfKnown) {
   loop_.After(seconds(5), [this] { job_->Signal(SIGTERM, "`autodist stop`"); });
   EXPECT_EQ(Run(), 143);

@@ -405,6 +405,13 @@ TEST_F(StragglerTest, ARankThatComputesMuchMoreIsAwaited) {
             "the others 30 %");
 }
 
+TEST_F(StragglerTest, ASingleOtherRankIsNotSaidToBeSeveral) {
+  Uses({1'500, 4'300});
+  EXPECT_EQ(SaysOfSteps(),
+            "rank 1 (host2) keeps the other rank waiting in each step: it computes 86 % of the "
+            "time, the other rank 30 %");
+}
+
 // A rank that writes its output, evaluates or saves for a moment is no straggler.
 TEST_F(StragglerTest, MoreWorkForAMomentHoldsNobodyUp) {
   Uses({1'500, 1'400, 1'600, 4'300});

@@ -238,6 +238,21 @@ TEST_F(EndReportTest, AMissingRankIsNamedBeforeThoseThatGaveUp) {
       << Report();
 }
 
+TEST_F(EndReportTest, ASingleOtherRankIsNotSaidToBeSeveral) {
+  v1::LaunchPlan plan = *plan_;
+  plan.set_world_size(2);
+  Attempt of_two(1, std::make_shared<v1::LaunchPlan>(plan), {0, 1, 2}, "logs", SIGUSR1,
+                 std::chrono::seconds(30), {});
+  of_two.logs = attempt_.logs;
+  of_two.missing = "rank 1 (10.0.0.1) sleeps in load (train.py:12)";
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  of_two.state().RankExited(exit);
+  EXPECT_THAT(EndReport(of_two, {}),
+              HasSubstr("(train.py:12), while the other rank waited for it\n"));
+}
+
 TEST_F(EndReportTest, TheFatalMessageIsFirstAndTheNoiseIsAfterIt) {
   const std::string traceback =
       "Traceback (most recent call last):\n"
