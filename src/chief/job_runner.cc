@@ -249,7 +249,8 @@ std::string JobRunner::RestartText(const std::string& cause) const {
     return text + ", because attempt " + causes_[known - 1].attempt + " ended as attempt " +
            causes_[known - 2].attempt + " did";
   }
-  return text + ", because " + WithoutReasonsOfLosses(cause, run_.attempt());
+  return text + ", because " + WithoutReasonsOfLosses(cause, run_.attempt()) +
+         NoticedFirst(run_.attempt());
 }
 
 RestartDecision JobRunner::Decide(const std::string& cause) {

@@ -108,6 +108,7 @@ void JobState::EndedBefore(const v1::RankExited& exit, uint32_t node_rank) {
 // The former cause is now a consequence: a rank that ended, or will end soon after an abort.
 void JobState::Replace(const v1::RankExited& exit, uint32_t node_rank,
                        std::optional<v1::RankAborted> abort) {
+  if (!noticed_first_) noticed_first_ = cause_;
   if (!cause_->abort) EndedBefore(cause_->exit, cause_->node_rank);
   cause_->exit = exit;
   cause_->abort = std::move(abort);

@@ -68,6 +68,8 @@ class JobState {
   }
   uint32_t running() const { return static_cast<uint32_t>(node_of_running_.size()); }
   const std::optional<Cause>& cause() const { return cause_; }
+  // The failure that was the cause until one was reported that had come before it.
+  const std::optional<Cause>& noticed_first() const { return noticed_first_; }
   // Lost nodes, a time limit and signals after the cause, in order: they may prevent a restart.
   const std::vector<Cause>& later() const { return later_; }
 
@@ -109,6 +111,7 @@ class JobState {
   std::vector<uint32_t> serving_on_;
   std::vector<std::vector<uint32_t>> planned_on_;
   std::optional<Cause> cause_;
+  std::optional<Cause> noticed_first_;
   std::vector<Cause> later_;
   std::vector<EndedWell> ended_well_;
   std::optional<FailedToo> failed_too_;

@@ -427,6 +427,13 @@ std::string DescribeCauseInOneLine(const Attempt& attempt) {
   return InOneLine(causes);
 }
 
+std::string NoticedFirst(const Attempt& attempt) {
+  const auto& first = attempt.state().noticed_first();
+  if (!first) return "";
+  return "; " + NameAndNode(attempt.plan(), first->node_rank, first->exit.rank()) +
+         " failed after it";
+}
+
 std::string WithoutReasonsOfLosses(std::string text, const Attempt& attempt) {
   std::vector<Cause> causes = attempt.state().later();
   if (attempt.state().cause()) causes.push_back(*attempt.state().cause());

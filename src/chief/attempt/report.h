@@ -17,6 +17,10 @@ std::string DescribeCauseInOneLine(const Attempt& attempt);
 // Leaves out the reasons of losses, for readers of the messages that gave them when they happened.
 std::string WithoutReasonsOfLosses(std::string text, const Attempt& attempt);
 
+// "; rank 7 on node4 failed after it": the failure that was taken for the cause while ranks were
+// stopped; "": it is the cause.
+std::string NoticedFirst(const Attempt& attempt);
+
 // Describes why the job ended early, how the other ranks ended, and issues with their output; "" if
 // it ended well. Call it when the attempt's logs are complete.
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);

@@ -623,6 +623,18 @@ TEST_F(EndReportTest, TheNextFailureIsNamedAfterTheFirst) {
   }
   EXPECT_TRUE(Report().starts_with("rank 2 on 10.0.0.2 exited with code 1\n")) << Report();
   EXPECT_THAT(Report(), HasSubstr("\n  then rank 4 on node3 exited with code 1, 1.00 s later\n"));
+  EXPECT_EQ(NoticedFirst(attempt_), "; rank 4 on node3 failed after it");
+}
+
+TEST_F(EndReportTest, ACauseThatWasNoticedFirstIsNamedOnce) {
+  v1::RankExited exit;
+  exit.set_exit_code(1);
+  for (const uint32_t rank : {4u, 0u}) {
+    exit.set_rank(rank);
+    exit.set_time_ns(rank == 4 ? 1 : 2);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_EQ(NoticedFirst(attempt_), "");
 }
 
 TEST_F(EndReportTest, CutLogsAreCounted) {
