@@ -238,9 +238,7 @@ StageEvent JobRunner::RestartOrEnd() {
 std::string JobRunner::RestartText(const std::string& cause) const {
   const bool waits = starter_.WouldWait(parts_.loop->Now() + pause_);
   const bool enough = starter_.roster().Choose(Availability::kConnected).suffices;
-  std::string text = !waits   ? "restarting now"
-                     : enough ? "restarting"
-                              : "restarting once enough nodes are back";
+  std::string text = waits && !enough ? "restarting once enough nodes are back" : "restarting";
   if (pause_.count() > 0) {
     text = "restarting in " + base::Seconds(pause_) + (waits ? " at the earliest" : "");
   }

@@ -126,20 +126,20 @@ def test_an_abort_under_noise(autodist):
 def test_a_restart_says_why(autodist, tmp_path):
     (tmp_path / "train.py").write_text("raise ValueError('no data')\n")
     outcome = autodist("run", "--max-restarts", "1", "--", "/usr/bin/python3", "train.py")
-    assert "restarting now, because rank 0 on localhost exited with code 1: ValueError: no data, train.py:1\n" in outcome.err
+    assert "restarting, because rank 0 on localhost exited with code 1: ValueError: no data, train.py:1\n" in outcome.err
 
 
 def test_a_restart_has_the_last_line_of_a_rank_without_a_message(autodist, tmp_path):
     (tmp_path / "train.py").write_text("print('no batches left'); raise SystemExit(1)\n")
     outcome = autodist("run", "--max-restarts", "1", "--", "/usr/bin/python3", "train.py")
-    assert ("restarting now, because rank 0 on localhost exited with code 1; its last line: no batches left\n"
+    assert ("restarting, because rank 0 on localhost exited with code 1; its last line: no batches left\n"
             in outcome.err), outcome.err
 
 
 def test_a_long_cause_is_shortened_in_one_line(autodist, tmp_path):
     (tmp_path / "train.py").write_text("raise ValueError('x' * 1000)\n")
     outcome = autodist("run", "--max-restarts", "1", "--", "/usr/bin/python3", "train.py")
-    [line] = [line for line in outcome.err.splitlines() if "restarting now, because " in line]
+    [line] = [line for line in outcome.err.splitlines() if "restarting, because " in line]
     assert len(line.partition("because ")[2]) <= 200 and line.endswith("..., train.py:1"), line
 
 

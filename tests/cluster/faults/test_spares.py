@@ -117,7 +117,7 @@ def test_a_spare_takes_the_place_of_a_host_with_a_faulty_gpu(begin, start, folde
     finally:
         start("nodes", "--forget", address(LOST)).finish()
     assert remembered.startswith(f"{address(LOST)}  ") and "fell off the bus (XID 79)" in remembered
-    assert (f"restarting now, because GPU 0 of rank 4 on {address(LOST)} fell off the bus (XID 79): restart the node"
+    assert (f"restarting, because GPU 0 of rank 4 on {address(LOST)} fell off the bus (XID 79): restart the node"
             in outcome.err)
     assert f"{address(LOST)} has a faulty GPU; the job goes on without it" in outcome.err
 

@@ -143,7 +143,7 @@ TEST_F(JobSparesTest, ASpareTakesThePlaceOfALostNodeAtOnce) {
   EXPECT_THAT(planned_,
               ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2"), ElementsAre("10.0.0.1", "node3")));
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is lost: "));
-  EXPECT_THAT(messages_, HasSubstr("restarting now, because node 10.0.0.2 was lost\n"));
+  EXPECT_THAT(messages_, HasSubstr("restarting, because node 10.0.0.2 was lost\n"));
   EXPECT_THAT(messages_, HasSubstr("node3 replaces 10.0.0.2\n"));
   ExpectNothingRuns();
 }
@@ -404,7 +404,7 @@ TEST_F(JobSparesTest, IfAllNodesRefuseForTheSameReasonTheJobEnds) {
   });
   EXPECT_EQ(Run(), 7);
   EXPECT_EQ(planned_.size(), 2u);
-  EXPECT_THAT(messages_, HasSubstr("no restart, because 2 of 2 nodes cannot run the job"));
+  EXPECT_THAT(messages_, HasSubstr("the restart failed, because 2 of 2 nodes cannot run the job"));
 }
 
 TEST_F(JobSparesTest, ARestartDoesNotWaitForTheLeaseOfANodeThatIsBack) {

@@ -360,7 +360,7 @@ TEST_F(JobTest, AFailureIsRestartedAtOnce) {
   AllExit(seconds(20), 0);
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(planned_, ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2", "node3")));
-  EXPECT_THAT(messages_, HasSubstr("restarting now, because rank 3 on 10.0.0.2"));
+  EXPECT_THAT(messages_, HasSubstr("restarting, because rank 3 on 10.0.0.2"));
   EXPECT_EQ(nodes_[0].prepares, 1);
   ExpectNothingRuns();
 }
