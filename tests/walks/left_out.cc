@@ -42,6 +42,7 @@ bool IsRequestedOutput(std::string_view) { return false; }
 FailureExcerpt RankLogs::ExcerptOf(uint32_t) const { return FailureExcerpt({}); }
 std::vector<RankFailure> RankLogs::Failures() const { return {}; }
 std::vector<std::string> RankLogs::warnings() const { return {}; }
+RankLogs::Kept RankLogs::WhatIsKept(uint32_t) const { return Kept::kAll; }
 RankReport RankLogs::LastReport(uint32_t) const { return {}; }
 void RankLogs::TakeProgressLine(uint32_t, std::string_view, Time) {}
 

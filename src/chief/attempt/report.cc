@@ -50,21 +50,37 @@ const FatalMessage* ReasonIn(const FailureExcerpt& excerpt, const Cause& cause) 
   return said ? nullptr : fatal;
 }
 
+// Returns whether the headline, which ends with the reason, has all of these lines: a single one.
+bool HasAlready(const std::string& headline, const std::vector<std::string>& lines) {
+  return lines.size() == 1 && headline.ends_with(": " + base::Printable(lines[0]) + "\n");
+}
+
+// The lines of a fatal message, below the headline that has its reason.
+std::string MessageReport(const std::string& headline, const std::vector<std::string>& lines) {
+  if (HasAlready(headline, lines)) return "";
+  std::string text;
+  for (const std::string& line : WithoutPackages(lines)) text += "    | " + line + "\n";
+  return text;
+}
+
 // Omits lines that have been shown.
-std::string LinesReport(const FailureExcerpt& excerpt, display::Stream stream,
-                        const std::vector<std::string>& shown) {
+std::string LinesReport(const std::string& headline, const FailureExcerpt& excerpt,
+                        display::Stream stream, const std::vector<std::string>& shown) {
   std::vector<std::string> lines = excerpt.Lines(stream);
   std::erase_if(lines, [&](const auto& line) { return std::ranges::count(shown, line) > 0; });
-  if (lines.empty()) return "";
+  if (lines.empty() || HasAlready(headline, lines)) return "";
   std::string text = std::string("  its last lines on ") +
                      (stream == display::kStderr ? "stderr" : "stdout") + ":\n";
   for (const std::string& line : lines) text += "    | " + line + "\n";
   return text;
 }
 
+// Names the log files of a rank; "": they were removed.
 std::string WhereItWrote(const Attempt& attempt, uint32_t rank) {
-  return "  all it wrote: " + attempt.folder() + "/rank-" + std::to_string(rank) +
-         ".out and .err\n";
+  const RankLogs::Kept kept = attempt.logs->WhatIsKept(rank);
+  if (kept == RankLogs::Kept::kNothing) return "";
+  return (kept == RankLogs::Kept::kAll ? "  all it wrote: " : "  part of what it wrote: ") +
+         attempt.folder() + "/rank-" + std::to_string(rank) + ".out and .err\n";
 }
 
 // "rank 0 on node1 (pid 129) exited with code 1: RuntimeError: …"
@@ -100,11 +116,9 @@ std::string WhatItWrote(const Attempt& attempt, const RankFailure& failure) {
 
 std::string CulpritsReport(const Attempt& attempt, const Cause& cause, const FatalMessage& reason,
                            const RankFailure& culprit) {
-  std::string text = WhatItWrote(attempt, culprit) + "\n";
-  for (const std::string& line : WithoutPackages(culprit.message.lines)) {
-    text += "    | " + line + "\n";
-  }
-  return text + WhereItWrote(attempt, culprit.rank) + "  because of it, " +
+  const std::string headline = WhatItWrote(attempt, culprit) + "\n";
+  return headline + MessageReport(headline, culprit.message.lines) +
+         WhereItWrote(attempt, culprit.rank) + "  because of it, " +
          HowTheRankEnded(attempt, cause, &reason);
 }
 
@@ -291,12 +305,12 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Named& name
   if (!text.empty()) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
   }
-  text += HowTheRankEnded(attempt, cause, reason);
+  const std::string headline = HowTheRankEnded(attempt, cause, reason);
   std::vector<std::string> report;
   if (reason) report = reason->lines;
-  for (const std::string& line : WithoutPackages(report)) text += "    | " + line + "\n";
-  text += GpuErrorReport(attempt, cause) + LinesReport(excerpt, display::kStderr, report) +
-          LinesReport(excerpt, display::kStdout, report);
+  text += headline + MessageReport(headline, report) + GpuErrorReport(attempt, cause) +
+          LinesReport(headline, excerpt, display::kStderr, report) +
+          LinesReport(headline, excerpt, display::kStdout, report);
   const bool wrote = attempt.logs->LastReport(cause.exit.rank()).last_output_ms > 0;
   text += wrote ? WhereItWrote(attempt, cause.exit.rank()) : "  it wrote nothing\n";
   if (OutputMayExplain(cause) && !(reason && BlamesPeer(reason->text))) {

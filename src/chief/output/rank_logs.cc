@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/log.h"
 #include "base/quantity.h"
@@ -188,6 +189,7 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
     lines_.Take(taken, !file.cut_short, now, screen);
   }
   if (output.lost() > 0) {
+    lost_.insert(output.rank());
     Warn(base::Count(output.lost(), "byte") + " that rank " + std::to_string(output.rank()) +
          " wrote" + (output.lost() == 1 ? " is" : " are") + " lost: " + output.lost_because());
   }
@@ -223,6 +225,17 @@ std::vector<std::string> RankLogs::warnings() const {
                      : "logs of " + base::Count(cut_short_.size(), "rank") + " are") +
                 " cut short: " + why_cut_short_);
   return all;
+}
+
+RankLogs::Kept RankLogs::WhatIsKept(uint32_t rank) const {
+  for (const display::Stream stream : {display::kStdout, display::kStderr}) {
+    std::error_code error;
+    const std::filesystem::path folder = folder_.path();
+    if (!std::filesystem::exists(folder / display::LogName(rank, stream), error)) {
+      return Kept::kNothing;
+    }
+  }
+  return cut_short_.contains(rank) || lost_.contains(rank) ? Kept::kPart : Kept::kAll;
 }
 
 void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view line) {

@@ -130,6 +130,9 @@ class RankLogs {
   Time::duration since_first_step() const { return Time::clock::now() - first_step_.load(); }
   // Warnings about lost output; valid after the last output.
   std::vector<std::string> warnings() const;
+  // What the log files of a rank have; valid after the last output. Blocks.
+  enum class Kept : uint8_t { kAll, kPart, kNothing };
+  Kept WhatIsKept(uint32_t rank) const;
 
  private:
   struct File {  // of one stream of one rank
@@ -165,6 +168,7 @@ class RankLogs {
   std::list<File*> open_;  // the last written first
   std::vector<std::string> warnings_;
   std::set<uint32_t> cut_short_;      // ranks
+  std::set<uint32_t> lost_;           // ranks, some of whose output did not arrive
   std::string why_cut_short_;         // the first one
   Time now_{};                        // of the current output
   mutable std::mutex reports_mutex_;  // guards failure_excerpt, reader and report of all ranks

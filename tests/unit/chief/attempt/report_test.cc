@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+
 #include "chief/start/prepared_text.h"
 #include "support/plans.h"
 #include "support/spool_files.h"
@@ -647,6 +649,48 @@ TEST_F(EndReportTest, CutLogsAreCounted) {
     }
   }
   EXPECT_EQ(Report(), "logs of 2 ranks are cut short: write: File too large");
+}
+
+TEST_F(EndReportTest, OnlyLogsThatAreKeptAreNamed) {
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  Write(Line(4, "some\n"));
+  EXPECT_THAT(Report(), HasSubstr("\n  all it wrote: logs/restart-1/rank-4.out and .err"));
+  v1::Output output = Line(4, "more\n");
+  output.set_offset(5);
+  output.set_lost(3);
+  Write(output);
+  EXPECT_THAT(Report(), HasSubstr("\n  part of what it wrote: logs/restart-1/rank-4.out and .err"));
+  std::filesystem::remove(folder_.path() + "/rank-4.err");
+  EXPECT_THAT(Report(), Not(HasSubstr("it wrote: ")));
+}
+
+TEST_F(EndReportTest, AReasonOfOneLineIsNotRepeated) {
+  const std::string line = "t.py: error: the following arguments are required: --local_rank";
+  Write(Line(4, "usage: t.py [-h] --local_rank N\n" + line + "\n", v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(2);
+  attempt_.state().RankExited(exit);
+  EXPECT_TRUE(Report().starts_with("rank 4 on node3 exited with code 2: " + line +
+                                   "\n  its last lines on stderr:\n    | usage: t.py "))
+      << Report();
+  EXPECT_EQ(Report().find(line), Report().rfind(line)) << Report();
+}
+
+TEST_F(EndReportTest, TheMessageOfAnAbortIsNotRepeated) {
+  Write(Line(4, "MPI_ABORT by user\n", v1::OUTPUT_STREAM_STDERR));
+  v1::RankAborted aborted;
+  aborted.set_rank(4);
+  aborted.set_status(3);
+  aborted.set_message("MPI_ABORT by user");
+  attempt_.state().RankAborted(aborted);
+  EXPECT_TRUE(
+      Report().starts_with("rank 4 on node3 called MPI_Abort with 3: MPI_ABORT by user\n"
+                           "  all it wrote: "))
+      << Report();
 }
 
 TEST_F(EndReportTest, ATracebackLongBeforeTheEndWasDealtWith) {
