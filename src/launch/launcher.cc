@@ -62,6 +62,9 @@ class PlanLauncher final : public Launcher {
   void Reach(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
              Done done) override;
   void GiveUp(uint32_t node_rank) override;
+  Status LastFailure(uint32_t node_rank) const override {
+    return reconnector_->LastFailure(node_rank);
+  }
   void Prepare(uint32_t node_rank, v1::PrepareRequest request, std::shared_ptr<NodeLink> link,
                Done done) override;
   void Cancel() override;

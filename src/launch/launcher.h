@@ -53,6 +53,8 @@ class Launcher {
                      Done done) = 0;
   // Cancels the Resume, Reach or Prepare that is in progress for the node.
   virtual void GiveUp(uint32_t node_rank) = 0;
+  // The last failure of the Resume or Reach that is in progress for the node; OK: none yet.
+  virtual Status LastFailure(uint32_t node_rank) const = 0;
   // Prepares a node for another attempt. `request` may omit what is the same in all attempts.
   virtual void Prepare(uint32_t node_rank, v1::PrepareRequest request,
                        std::shared_ptr<NodeLink> link, Done done) = 0;

@@ -53,6 +53,13 @@ void Reconnector::GiveUp(uint32_t node) {
   Enqueue(pending, Time::min());
 }
 
+Status Reconnector::LastFailure(uint32_t node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pending_.find(node);
+  if (found == pending_.end() || !found->second->tried) return OkStatus();
+  return found->second->last.status();
+}
+
 void Reconnector::GiveUpAll() {
   std::vector<uint32_t> nodes;
   {
@@ -103,11 +110,14 @@ void Reconnector::Advance(const std::shared_ptr<Pending>& pending) {
   if (pending->stop.stop_requested()) return Finish(pending);
   if (order.wait.count() > 0) return Wait(pending, std::exchange(order.wait, {}));
   if (pending->tried && order.deadline.Expired()) return Finish(pending);
-  pending->tried = true;
-  pending->last = order.try_once(pending->stop.get_token());
-  if (pending->last.ok() || ProofOfEnd::In(pending->last.status()) || order.deadline.Expired()) {
-    return Finish(pending);
+  Link link = order.try_once(pending->stop.get_token());
+  const bool over = link.ok() || ProofOfEnd::In(link.status()) || order.deadline.Expired();
+  {
+    const std::lock_guard lock(mutex_);
+    pending->tried = true;
+    pending->last = std::move(link);
   }
+  if (over) return Finish(pending);
   Wait(pending, pending->backoff.Next());
 }
 

@@ -51,6 +51,8 @@ class Reconnector {
   // Ends the node's order with the failure of the last attempt.
   void GiveUp(uint32_t node);
   void GiveUpAll();
+  // The failure of the node's last attempt; OK: none has failed since Start, or there is no order.
+  Status LastFailure(uint32_t node) const;
   // Cancels all orders, and waits for their end. No further calls are allowed.
   void Stop();
 
@@ -63,8 +65,8 @@ class Reconnector {
     Order order;
     std::stop_source stop = {};
     base::Backoff backoff = base::Backoff();
-    bool tried = false;
-    Link last = Error(StatusCode::kCancelled, "given up");
+    bool tried = false;                                     // as `last`
+    Link last = Error(StatusCode::kCancelled, "given up");  // changed with mutex_, by one thread
     std::optional<Queue::iterator> place = {};  // guarded by mutex_; absent: a thread has it
   };
 
@@ -77,7 +79,7 @@ class Reconnector {
   void Finish(const std::shared_ptr<Pending>& pending);
 
   const size_t max_threads_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::map<uint32_t, std::shared_ptr<Pending>> pending_;  // by node

@@ -243,6 +243,7 @@ class FakeLauncher final : public launch::Launcher {
     Finish(node, kCancelled);
     if (prepares) nodes_[node].CancelPreparation();
   }
+  Status LastFailure(uint32_t node) const override { return nodes_[node].reconnecting_fails; }
   void Prepare(uint32_t node, v1::PrepareRequest request, std::shared_ptr<launch::NodeLink> link,
                Done done) override {
     Begin(node, std::move(done));

@@ -27,6 +27,7 @@ class FakeAgent final : public SimulatedAgent {
   bool silent = false;              // stopped: connected, but neither reads nor sends
   bool mute = false;                // receives messages, but its own are lost
   bool unreachable = false;         // the link is cut
+  Status reconnecting_fails;        // why, if anything but a retry is known
   bool fails_at_once = false;       // each session, before its first answer
   bool fails_when_resumed = false;  // or after it
   bool launch_hangs = false;

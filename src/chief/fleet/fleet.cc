@@ -412,13 +412,14 @@ std::string Fleet::SilenceOf(const FleetNode& node) const {
 // Called when the node's lease is over.
 void Fleet::Expire(uint32_t number) {
   const FleetNode& node = nodes_[number];
-  const std::string& detail = node.machine.detail();
   const std::string silence = SilenceOf(node);
   if (!BeingLinked(number)) {
     return GiveUp(number,
                   silence + ", although the node is reachable; its agent may be stopped or hang");
   }
-  GiveUp(number, detail == kSilent ? silence : silence + ": " + detail);
+  const Status failure = reconnection_.LastFailure(number);
+  const std::string why = failure.ok() ? node.machine.detail() : Message(failure);
+  GiveUp(number, why == kSilent ? silence : silence + ": " + why);
 }
 
 }  // namespace autodist::chief

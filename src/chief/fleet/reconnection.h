@@ -30,6 +30,8 @@ class Reconnection {
   // same agent.
   void Reach(uint32_t number, FleetNode& node, Loop::Time limit, bool same, Linked linked);
   void GiveUp(uint32_t number) { launcher_->GiveUp(number); }
+  // The last failure of the connection that is being made; OK: none yet.
+  Status LastFailure(uint32_t number) const { return launcher_->LastFailure(number); }
   // Returns whether a connection to it is being made.
   bool BeingLinked(uint32_t number) const { return linking_.contains(number); }
   const std::set<uint32_t>& linking() const { return linking_; }

@@ -119,6 +119,25 @@ TEST_F(ReconnectorTest, ReportsTheLastFailureAtTheDeadline) {
   EXPECT_EQ(Message(Await(1)), "no route to host");
 }
 
+TEST_F(ReconnectorTest, KnowsTheLastFailureMeanwhile) {
+  const auto owned = *Reconnector::Create(1);
+  Reconnector& reconnector = *owned;
+  EXPECT_TRUE(reconnector.LastFailure(1).ok());
+  std::atomic<int> tries = 0;
+  Start(reconnector, 1, [&](const std::stop_token& stop) -> Reconnector::Link {
+    if (++tries < 3) return Error(StatusCode::kUnavailable, "try " + std::to_string(tries));
+    return Hang(stop);
+  });
+  {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, kLongEnough, [&] { return !hanging_.empty(); }));
+  }
+  EXPECT_EQ(Message(reconnector.LastFailure(1)), "try 2");
+  reconnector.GiveUp(1);
+  EXPECT_FALSE(Await(1).ok());
+  EXPECT_TRUE(reconnector.LastFailure(1).ok());
+}
+
 TEST_F(ReconnectorTest, AThousandNodesUseALimitedNumberOfThreads) {
   constexpr size_t kThreads = 4;
   const auto owned = *Reconnector::Create(kThreads);

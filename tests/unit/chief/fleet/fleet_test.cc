@@ -151,6 +151,16 @@ TEST_F(FleetTest, ANodeIsLostWhenItsLeaseExpires) {
   EXPECT_THAT(messages, HasSubstr("; its ranks may still run\n"));
 }
 
+TEST_F(FleetTest, TheLastFailureToReconnectIsTheReasonOfALoss) {
+  Start();
+  nodes_[1].reconnecting_fails = Error(StatusCode::kUnavailable, "its agent does not start");
+  nodes_[1].CutLink();
+  Run(kLease + seconds(5));
+  EXPECT_THAT(lost_, ElementsAre(1));
+  EXPECT_THAT(Message(lost_because_),
+              ContainsRegex("^no answer for .*: its agent does not start$"));
+}
+
 TEST_F(FleetTest, BeforeRanksStartNoneIsSaidToRun) {
   launcher_->Start([this](launch::LaunchedNode node) {
     loop_.Post([this, node] { watch_.Add(node.node_rank, node.link); });

@@ -46,6 +46,7 @@ class KeepingLauncher final : public launch::Launcher {
     kept.push_back(std::move(broken));
   }
   void GiveUp(uint32_t) override {}
+  Status LastFailure(uint32_t) const override { return OkStatus(); }
   void Prepare(uint32_t, v1::PrepareRequest, std::shared_ptr<launch::NodeLink>, Done) override {}
   void Cancel() override {}
   void Stop() override {}
