@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -33,5 +34,16 @@ std::string FailureText(const Status& failure);
 
 // Logs the failure as an error.
 void LogFailure(const Status& failure);
+
+// Logs warnings about what is tried again and again, each text once. Not thread-safe.
+class WarningsOnce {
+ public:
+  void Warn(const std::string& text) {
+    if (logged_.insert(text).second) Log(LogLevel::kWarning, text);
+  }
+
+ private:
+  std::set<std::string> logged_;
+};
 
 }  // namespace autodist::base

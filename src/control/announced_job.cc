@@ -2,19 +2,14 @@
 
 #include <utility>
 
-#include "base/log.h"
 #include "control/job_record.h"
 
 namespace autodist::control {
-namespace {
 
-void Warn(const Status& status) {
+void AnnouncedJob::Warn(const Status& status) {
   if (status.ok()) return;
-  base::Log(base::LogLevel::kWarning,
-            base::FailureText(Annotate(status, "other commands will not find this job")));
+  warnings_.Warn(base::FailureText(Annotate(status, "other commands will not find this job")));
 }
-
-}  // namespace
 
 Status AnnouncedJob::Start(JobRequests requests) {
   auto server = JobServer::Start(job_id_, std::move(requests));

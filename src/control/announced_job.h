@@ -9,6 +9,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "base/log.h"
 #include "base/log_folder.h"
 #include "base/worker.h"
 #include "control/job_server.h"
@@ -34,13 +35,16 @@ class AnnouncedJob {
   void Ended(const v1::JobStatus& status);
 
  private:
+  void Warn(const Status& status);  // called by records_
+
   const std::string job_id_;
   const base::LogFolder log_folder_;
   std::function<std::string()> nodes_;  // empty after the first attempt has begun
   bool recorded_ = false;
   std::string attempt_folder_;  // the last recorded one
   std::unique_ptr<JobServer> server_;
-  base::Worker records_;  // may block on a disk
+  base::WarningsOnce warnings_;  // used by records_
+  base::Worker records_;         // may block on a disk
 };
 
 }  // namespace autodist::control

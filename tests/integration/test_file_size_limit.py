@@ -26,6 +26,8 @@ def test_a_limit_of_zero_bytes(start, options):
     outcome = start("run", *options, "--", "sh", "-c", "echo up; exit 3", under=under(0)).finish()
     assert outcome.code == 3 and "up" in outcome.out, outcome.err
     assert "events.jsonl is cut short: write: File too large" in outcome.err
+    warnings = [line for line in outcome.err.splitlines() if "warning: " in line and "log of rank" not in line]
+    assert len(warnings) == len(set(warnings)), outcome.err
     assert processes() == {}
 
 

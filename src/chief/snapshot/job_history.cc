@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/log.h"
 #include "base/wall_clock.h"
 #include "chief/snapshot/job_status_recorder.h"
 #include "control/snapshot_client.h"
@@ -65,12 +64,6 @@ constexpr milliseconds kPointOfEachNode{4};    // min, for a job with many nodes
 constexpr milliseconds kPrintInterval{1'000};  // of progress as JSON
 constexpr double kMaxStepMs = 86'400'000;
 constexpr milliseconds kWriteInterval{60'000};  // so that files exist if the chief is killed
-
-void WriteJson(const google::protobuf::Message& message, const base::LogFolder& folder,
-               const std::string& name) {
-  const Status written = folder.WriteFile(name, json::JsonText(message) + "\n");
-  if (!written.ok()) base::Log(base::LogLevel::kWarning, Message(written));
-}
 
 }  // namespace
 
@@ -166,11 +159,15 @@ void JobHistory::PrintProgress(const v1::JobSnapshot& snapshot) {
 }
 
 void JobHistory::Write(const Attempt& attempt) {
-  loop_.InBackground([snapshot = snapshot_.Now(attempt), history = history_.Since(0),
-                      folder = options_.log_folder] {
-    WriteJson(*snapshot, folder, control::kSnapshotFile);
-    WriteJson(history, folder, control::kHistoryFile);
+  loop_.InBackground([this, snapshot = snapshot_.Now(attempt), history = history_.Since(0)] {
+    WriteJson(*snapshot, control::kSnapshotFile);
+    WriteJson(history, control::kHistoryFile);
   });
+}
+
+void JobHistory::WriteJson(const google::protobuf::Message& message, const std::string& name) {
+  const Status written = options_.log_folder.WriteFile(name, json::JsonText(message) + "\n");
+  if (!written.ok()) warnings_of_files_.Warn(Message(written));
 }
 
 void JobHistory::End(const Attempt& attempt) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "autodist/v1/snapshot.pb.h"
+#include "base/log.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
 #include "chief/loop/loop.h"
@@ -70,6 +71,7 @@ class JobHistory {
   void AddPoint(const Attempt& attempt);
   void PrintProgress(const v1::JobSnapshot& snapshot);
   void Write(const Attempt& attempt);
+  void WriteJson(const google::protobuf::Message& message, const std::string& name);
 
   const JobOptions& options_;
   Loop& loop_;
@@ -84,6 +86,7 @@ class JobHistory {
   Loop::Time point_at_ = Loop::Time::max();
   Loop::Time write_at_ = Loop::Time::max();
   Loop::Time print_at_ = Loop::Time::max();  // progress as JSON
+  base::WarningsOnce warnings_of_files_;     // used in the background
 };
 
 }  // namespace autodist::chief
