@@ -61,6 +61,8 @@ std::string LaunchProgress::Describe(const Node& node) {
   switch (node.state) {
     case State::kConnecting:
       return node.address + " (connecting)";
+    case State::kLoggingIn:
+      return node.address + " (connecting and logging in)";
     case State::kLoggedIn:
       return node.address + " (logged in; its login shell has not run anything yet" +
              For(node.since) + ")";
@@ -76,7 +78,8 @@ std::string LaunchProgress::Describe(const Node& node) {
       return node.address + " (sending the agent, " + base::Bytes(node.sent) + " of " +
              base::Bytes(node.total) + ")";
     case State::kPreparing:
-      return node.address + " (preparing the ranks' environment" + For(node.since) + ")";
+      return node.address + " (checking the node and preparing the ranks' environment" +
+             For(node.since) + ")";
     case State::kBooting:
       return node.address + " (not reached yet, retrying" + For(node.since) + ")";
     case State::kWaiting:

@@ -18,6 +18,7 @@ class LaunchProgress {
   enum class State {
     kWaiting,
     kConnecting,
+    kLoggingIn,  // as kConnecting, by SSH
     kBooting,
     kLoggedIn,
     kInContainer,  // as kLoggedIn, by a program such as podman or kubectl

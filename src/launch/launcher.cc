@@ -370,13 +370,14 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
                                                          const AgentCommand& command,
                                                          const std::stop_token& stop,
                                                          v1::Check* step) {
-  Enter(session.node_rank, LaunchProgress::State::kConnecting);
+  const v1::Reach& how = plan_.nodes(static_cast<int>(session.node_rank)).reach();
+  Enter(session.node_rank,
+        how.has_ssh() ? LaunchProgress::State::kLoggingIn : LaunchProgress::State::kConnecting);
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
   const auto starting = [&] {
     if (step) *step = v1::CHECK_AGENT;
     Enter(session.node_rank, LaunchProgress::State::kStartingAgent);
   };
-  const v1::Reach& how = plan_.nodes(static_cast<int>(session.node_rank)).reach();
   const bool in_container = how.has_program() || how.ssh().has_container();
   if (command.installs) {
     Enter(session.node_rank,

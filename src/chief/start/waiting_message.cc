@@ -23,6 +23,7 @@ std::optional<NodeEvent> EventOf(LaunchProgress::State state) {
   using State = LaunchProgress::State;
   switch (state) {
     case State::kConnecting:
+    case State::kLoggingIn:
     case State::kBooting:
       return NodeEvent::kConnect;
     case State::kLoggedIn:

@@ -23,6 +23,8 @@ TEST_F(LaunchProgressTest, NodesAreNamedWithTheirStep) {
   progress_.Enter(2, State::kStartingAgent);
   progress_.Enter(3, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "b (connecting) and c (starting the agent)");
+  progress_.Enter(1, State::kLoggingIn);
+  EXPECT_EQ(progress_.WaitingFor(), "b (connecting and logging in) and c (starting the agent)");
   progress_.SendingAgent(2, 4'100'000, 11'500'000);
   progress_.Enter(1, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "c (sending the agent, 4.1 MB of 12 MB)");
@@ -32,7 +34,7 @@ TEST_F(LaunchProgressTest, NodesAreNamedWithTheirStep) {
   progress_.Enter(2, State::kInContainer);
   EXPECT_EQ(progress_.WaitingFor(), "c (its container has not run anything yet)");
   progress_.Enter(2, State::kPreparing);
-  EXPECT_EQ(progress_.WaitingFor(), "c (preparing the ranks' environment)");
+  EXPECT_EQ(progress_.WaitingFor(), "c (checking the node and preparing the ranks' environment)");
   progress_.Enter(2, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "");
 }
@@ -53,7 +55,8 @@ TEST_F(LaunchProgressTest, DuringASyncItsProgressIsShown) {
   EXPECT_EQ(progress_.WaitingFor(), "");
   progress_.Enter(1, State::kPreparing);
   EXPECT_EQ(progress_.WaitingFor(),
-            "a (preparing the ranks' environment) and b (preparing the ranks' environment)");
+            "a (checking the node and preparing the ranks' environment) and b (checking the node "
+            "and preparing the ranks' environment)");
   progress_.Begin({1});
   EXPECT_EQ(progress_.WaitingFor(), "b");
 }
