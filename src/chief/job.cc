@@ -237,8 +237,9 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   }
   if (refusal.empty() && !finishing_.blocked) {
     const auto elapsed = std::chrono::duration_cast<milliseconds>(parts_.loop->Now() - began);
-    base::Log(LogLevel::kInfo, LastLine(attempt, exit_code, elapsed,
-                                        snapshot::GoodputText(parts_.snapshot.times().Now())));
+    const std::string goodput =
+        parts_.options.measures_goodput ? snapshot::GoodputText(parts_.snapshot.times().Now()) : "";
+    base::Log(LogLevel::kInfo, LastLine(attempt, exit_code, elapsed, goodput));
   }
   parts_.loop->DrainBackground();
   return exit_code;

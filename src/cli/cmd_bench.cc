@@ -74,6 +74,7 @@ int Bench(const BenchCommand& options) {
   const Status here = reach::CheckChiefIsHere(job->plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   job->options.view.plain_stdout = true;  // only the table goes to stdout
+  job->options.measures_goodput = false;
   return chief::RunJob(job->plan, std::move(job->options));
 }
 

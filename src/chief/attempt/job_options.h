@@ -25,6 +25,7 @@ struct JobOptions {
   // Returns a request with the nodes, for nodes.json (control/job_record.h); called on another
   // thread. Empty: they are not the user's after the end.
   std::function<std::string()> nodes;
+  bool measures_goodput = true;  // whether the ranks train
   // Plans a restart. Empty: there is one attempt, with the first plan.
   std::function<Result<v1::LaunchPlan>(const plan::Replan& replan)> plan_attempt;
   // Prints a line of JSON to stdout; empty: JSON is not requested. The view prints the ranks'

@@ -151,6 +151,13 @@ TEST_F(JobTest, CtrlCStopsRanks) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobTest, OnlyAJobThatTrainsHasAGoodput) {
+  options_.measures_goodput = false;
+  AllExit(seconds(300), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, testing::Not(HasSubstr("goodput")));
+}
+
 TEST_F(JobTest, ASingleRankThatIsLeftIsNotSaidToBeSeveral) {
   loop_.After(seconds(2), [this] {
     for (const uint32_t node : {0u, 1u}) nodes_[node].ExitAll(0);
