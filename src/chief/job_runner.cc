@@ -179,11 +179,14 @@ void JobRunner::GiveUpOverdueNodes() {
   if (!goes_on || parts_.stop.given_up()) return;
   const std::vector<uint32_t>& members = run_.attempt().nodes();
   for (uint32_t member = 0; member < members.size(); ++member) {
-    if (run_.state().RunningOn(member) == 0) continue;
-    parts_.nodes.GiveUp(members[member],
-                        parts_.nodes.Connected(members[member])
-                            ? "its ranks have not ended, not by SIGKILL either"
-                            : "it does not answer, so its ranks may not have ended");
+    const uint32_t running = run_.state().RunningOn(member);
+    if (running == 0) continue;
+    const std::string ranks = running == 1 ? "its rank" : "its ranks";
+    parts_.nodes.GiveUp(
+        members[member],
+        parts_.nodes.Connected(members[member])
+            ? ranks + (running == 1 ? " has" : " have") + " not ended, not by SIGKILL either"
+            : "it does not answer, so " + ranks + " may not have ended");
   }
 }
 

@@ -202,6 +202,12 @@ void AddBesides(const std::vector<issues::ResourceIssue>& causes, v1::Issue& sta
   }
 }
 
+// "all 4 ranks wait in "; "the rank waits in ".
+std::string AllRanks(size_t number, const char* does, const char* they_do) {
+  return number == 1 ? std::string("the rank") + does
+                     : "all " + std::to_string(number) + " ranks" + they_do;
+}
+
 std::string WhatIsKnown(const Activities& ranks, size_t without_sample) {
   const size_t waiting = Waiting(ranks);
   if (ranks.empty()) return "unclear: no data on what the ranks are doing";
@@ -217,7 +223,7 @@ std::string WhatIsKnown(const Activities& ranks, size_t without_sample) {
     return rank.now.doing == Doing::kCollective && rank.now.collective == collective;
   });
   if (same) {
-    return "unclear: all " + base::Count(waiting, "rank") + " wait in " +
+    return "unclear: " + AllRanks(waiting, " waits in ", " wait in ") +
            (collective.empty() ? "a collective"
                                : "the same operation, " + WithArticle(collective)) +
            ", as they do when the network or a peer does not answer";
@@ -313,8 +319,9 @@ v1::JobDiagnosis WithoutCause(const Known& known, const Activities& ranks, v1::I
   const size_t without_sample = WithoutSample(known.now, ranks);
   if (without_sample == 0 && !known.stalled && AllRun(ranks) &&
       (Waiting(ranks) > 0 || AllMoveData(ranks))) {
-    return Well(kAsFarAsSeen + ("all " + base::Count(ranks.size(), "rank")) +
-                    " run and synchronize, without output",
+    return Well(kAsFarAsSeen +
+                    AllRanks(ranks.size(), " runs and synchronizes", " run and synchronize") +
+                    ", without output",
                 std::move(evidence));
   }
   const auto workers = without_sample == 0 ? AtWork(known.now, ranks) : std::nullopt;

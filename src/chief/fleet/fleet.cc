@@ -357,7 +357,10 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
                   (Message(status) == kSilent ? SilenceOf(node) : Message(status)) +
                   "; trying again for " +
                   base::Seconds(Between(now, node.lease.LostAt(loop_.resumed()))) +
-                  (ledger_.ClearAt(number) > now ? "; its ranks may still run" : ""));
+                  (ledger_.ClearAt(number) <= now ? ""
+                   : plan_.nodes(static_cast<int>(number)).ranks_size() == 1
+                       ? "; its rank may still run"
+                       : "; its ranks may still run"));
     }
   }
   Take(number, NodeEvent::kBreak, Message(status));

@@ -290,6 +290,15 @@ TEST_F(StandstillTest, ASilentJobWithAllRanksRunningIsActive) {
             "without output");
 }
 
+TEST_F(StandstillTest, ASilentJobWithOneRankIsActive) {
+  ProcessState later = AllReduce();
+  later.switches = 180;
+  Rank({later}, {{AllReduce()}});
+  EXPECT_EQ(Says(),
+            "well: nothing is wrong as far as autodist sees: the rank runs and synchronizes, "
+            "without output");
+}
+
 TEST_F(StandstillTest, OfTwoRanksWithoutFramesTheSleepingOneIsNamed) {
   Rank({ProcessState{}});
   Rank({ProcessState{.state = "sleeping in hrtimer_nanosleep, system call 230"}});
