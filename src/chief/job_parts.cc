@@ -63,9 +63,9 @@ std::shared_ptr<OwnTerminal> JobParts::MakeOwnTerminal(const Signal& signal) {
   };
   events.leave = [signal] { signal(SIGINT, "Enter ~."); };
   events.log = [this](const std::string& text) { console.Log(LogLevel::kInfo, text); };
-  return std::make_shared<OwnTerminal>(options.request().stdin_rank(),
-                                       options.own_input == JobOptions::OwnInput::kTerminal,
-                                       options.log_folder.path(), std::move(events));
+  return std::make_shared<OwnTerminal>(
+      options.request().stdin_rank(), options.own_input == JobOptions::OwnInput::kTerminal,
+      plan.world_size() > 1 ? options.log_folder.path() : "", std::move(events));
 }
 
 }  // namespace autodist::chief

@@ -31,11 +31,9 @@ v1::TerminalInput OwnTerminal::first() const {
 void OwnTerminal::OnAttached() {
   if (reader_ || (terminal_ && !RawTerminal::IsOurs())) return;
   if (terminal_ && !std::exchange(reported_, true)) {
-    events_.log(
-        "this terminal belongs to rank " + std::to_string(rank_) +
-        ", which also receives Ctrl-C; Enter ~. ends the job, Enter ~? shows help; output of "
-        "other ranks is only in " +
-        others_);
+    events_.log("this terminal belongs to rank " + std::to_string(rank_) +
+                ", which also receives Ctrl-C; Enter ~. ends the job, Enter ~? shows help" +
+                (others_.empty() ? "" : "; output of other ranks is only in " + others_));
   }
   StdinReader::Events events;
   events.bytes = [this](const std::string& bytes) { return Typed(bytes); };

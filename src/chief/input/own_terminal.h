@@ -23,7 +23,7 @@ class OwnTerminal final : public control::TerminalUser {
   };
 
   // `terminal`: stdin is a terminal; else data is piped into it. `others`: the folder with output
-  // of other ranks, which is not shown meanwhile.
+  // of other ranks, which is not shown meanwhile; "": there are none.
   OwnTerminal(uint32_t rank, bool terminal, std::string others, Events events)
       : rank_(rank), terminal_(terminal), others_(std::move(others)), events_(std::move(events)) {}
   ~OwnTerminal() override { Close(); }

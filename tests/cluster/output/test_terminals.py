@@ -99,6 +99,15 @@ def test_pdb(terminals, folder, rank):
     assert "(Pdb) b step" in (logs / f"rank-{rank}.out").read_text()
 
 
+def test_a_single_rank_has_no_other_ranks(terminals):
+    terminal = terminals("run", "-n", 1, "--stdin-rank", 0, "--", *python(ECHO), 0)
+    terminal.await_next(b"belongs to rank 0")
+    terminal.type(LEAVE)
+    said = terminal.read()
+    assert terminal.wait() == 130
+    assert "other ranks" not in said and "Enter ~.: the rank has 30 s to exit; repeat to kill it\r\n" in said
+
+
 def test_the_size_of_the_terminal_is_passed_on(terminals):
     terminal = terminals("run", "--spec", SPEC, "--stdin-rank", 3, "--", *python(ECHO), 3)
     terminal.await_next(b"belongs to rank 3")
