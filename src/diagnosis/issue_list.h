@@ -14,6 +14,9 @@
 namespace autodist::diagnosis {
 
 inline constexpr uint64_t kMiB = 1 << 20;
+// A disk with less room than this is full.
+inline constexpr uint64_t kNoDisk = 16 * kMiB;
+
 // "3000 MiB", as printed by nvidia-smi and df -m.
 inline std::string MiB(uint64_t bytes) { return std::to_string(bytes / kMiB) + " MiB"; }
 

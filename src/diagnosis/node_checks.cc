@@ -13,7 +13,6 @@ namespace autodist::diagnosis {
 namespace {
 
 constexpr uint64_t kLittleDisk = 1024 * kMiB;
-constexpr uint64_t kNoDisk = 16 * kMiB;
 constexpr uint64_t kLittleSharedMemory = 64 * kMiB;  // the default in containers
 constexpr uint64_t kLittleFreeSharedMemory = 256 * kMiB;
 constexpr int64_t kMaxClockOffset = 1'000'000'000;  // ns

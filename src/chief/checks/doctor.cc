@@ -1,5 +1,6 @@
 #include "chief/checks/doctor.h"
 
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "chief/fleet/node.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::chief {
 namespace {
@@ -270,9 +272,20 @@ Status CheckFolderForLogs(const std::string& folder) {
   int code = error ? error.value() : 0;
   if (code == 0 && !fs::is_directory(path, error)) code = ENOTDIR;
   if (code == 0 && access(path.c_str(), W_OK | X_OK) != 0) code = errno;
-  if (code == 0) return OkStatus();
-  return WithRemedy(ErrnoError(code, "the job's logs cannot be written in " + path.string()),
-                    "--log-dir FOLDER puts them elsewhere");
+  constexpr char kElsewhere[] = "--log-dir FOLDER puts them elsewhere";
+  if (code != 0) {
+    return WithRemedy(ErrnoError(code, "the job's logs cannot be written in " + path.string()),
+                      kElsewhere);
+  }
+  struct statvfs disk {};
+  const bool known = statvfs(path.c_str(), &disk) == 0 && disk.f_blocks > 0;
+  // The file system may keep some blocks for root.
+  const uint64_t room = (geteuid() == 0 ? disk.f_bfree : disk.f_bavail) * uint64_t{disk.f_frsize};
+  if (!known || room >= diagnosis::kNoDisk) return OkStatus();
+  return WithRemedy(
+      Error(StatusCode::kResourceExhausted, "the disk for the job's logs, with " + path.string() +
+                                                ", is full: " + diagnosis::MiB(room) + " free"),
+      kElsewhere);
 }
 
 Result<v1::Diagnosis> ProbeNodes(v1::LaunchPlan plan, launch::LaunchOptions options,

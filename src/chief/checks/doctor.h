@@ -52,7 +52,7 @@ struct ProbeOptions {
 Result<v1::Diagnosis> ProbeNodes(v1::LaunchPlan plan, launch::LaunchOptions options,
                                  const ProbeOptions& probe);
 
-// Checks that the folder exists and is writable, or could be created.
+// Checks that the folder exists and is writable with room, or could be created.
 Status CheckFolderForLogs(const std::string& folder);
 
 }  // namespace autodist::chief
