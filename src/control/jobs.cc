@@ -68,7 +68,6 @@ void SetPlace(bool runs, v1::SlurmState slurm_state, v1::JobStatus& status) {
   const bool gone = unknown && (slurm_has_ended || base::IsThisHost(status.host()));
   status.set_slurm_state(unknown ? slurm_state : v1::SLURM_STATE_UNSPECIFIED);
   status.set_chief_gone(gone);
-  status.set_chief_silent(runs);
   status.set_elsewhere(status.elsewhere() || (unknown && !gone));
 }
 
@@ -89,6 +88,7 @@ Result<Found> LookUp(const std::string& job_id) {
   AD_ASSIGN_OR_RETURN(v1::JobStatus status, ReadRecord(job_id));
   const bool runs = connected ? status.phase() != v1::JOB_PHASE_ENDED : RunsHere(status);
   SetPlace(runs, slurm_state, status);
+  status.set_chief_silent(runs);
   return Found{std::move(status), runs};
 }
 

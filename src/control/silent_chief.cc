@@ -47,18 +47,17 @@ Status NoAnswer(const v1::JobStatus& job, char state, bool has_socket) {
     return failure(chief + " does not answer: it is stopped (state " + state + ")",
                    "`kill -CONT " + pid + "` continues it; " + end);
   }
-  if (!has_socket) {
-    return failure(chief + " runs, but its socket was removed", "stop it with `kill " + pid + "`");
-  }
-  if (state == 'D') {
-    return failure(chief + " does not answer: it waits for a disk or a file server (state D)",
-                   "repair the file system, and it continues; " + end);
-  }
   if (state == 0) {
     return failure(chief + " does not answer",
                    "check whether its process is stopped, or its container paused");
   }
-  return failure(chief + " does not answer", "try again; " + end);
+  if (!has_socket) {
+    return failure(chief + " runs, but its socket is missing", "stop it with `kill " + pid + "`");
+  }
+  return failure(chief + " does not answer",
+                 "try again: its machine may be overloaded, a disk or file server may hang, or its "
+                 "container may be paused; " +
+                     end);
 }
 
 }  // namespace autodist::control

@@ -142,7 +142,7 @@ def test_a_job_without_its_socket_runs(ask, new_job, tmp_path):
     for command in ("attach", "stop"):
         refused = ask(command)
         assert refused.code == 125 and f"job {running.id}: its chief (process {pid}" in refused.err, refused.err
-        assert "runs, but its socket was removed" in refused.err
+        assert "runs, but its socket is missing" in refused.err
         assert f"hint: stop it with `kill {pid}`" in refused.err
     os.kill(pid, signal.SIGTERM)
     running.await_end()

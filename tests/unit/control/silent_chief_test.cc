@@ -23,6 +23,9 @@ TEST(SilentChiefTest, NamesTheProcessAndWhatCanBeDone) {
   const std::string end =
       "to end the job: `kill -9 4711`, then `autodist clean 20261120-173000-3fa9c1`";
   const std::string chief = "its chief (process 4711 on here)";
+  const std::string busy =
+      "try again: its machine may be overloaded, a disk or file server may hang, or its container "
+      "may be paused; ";
   const SilenceCase cases[] = {
       {'T', true, chief + " does not answer: it is stopped (state T)",
        "`kill -CONT 4711` continues it; " + end},
@@ -30,10 +33,11 @@ TEST(SilentChiefTest, NamesTheProcessAndWhatCanBeDone) {
        "`kill -CONT 4711` continues it; " + end},
       {'T', false, chief + " does not answer: it is stopped (state T)",
        "`kill -CONT 4711` continues it; " + end},
-      {'D', true, chief + " does not answer: it waits for a disk or a file server (state D)",
-       "repair the file system, and it continues; " + end},
-      {'S', true, chief + " does not answer", "try again; " + end},
-      {'S', false, chief + " runs, but its socket was removed", "stop it with `kill 4711`"},
+      {'D', true, chief + " does not answer", busy + end},
+      {'S', true, chief + " does not answer", busy + end},
+      {'S', false, chief + " runs, but its socket is missing", "stop it with `kill 4711`"},
+      {0, false, "its chief on here does not answer",
+       "check whether its process is stopped, or its container paused"},
       {0, true, "its chief on here does not answer",
        "check whether its process is stopped, or its container paused"},
   };
