@@ -25,7 +25,7 @@ TEST(WhyNotStartedTest, TheStepDeterminesHeadlineAndHint) {
        "--start-timeout"},
       {{StartState::kShell, true, "", "", "the agent", limit, true},
        "the container has not run anything within 60 s",
-       "its runtime"},
+       "runtime"},
       {{StartState::kShell, false, "", "not available", "the agent", limit},
        "the server says: not available; the login succeeds, but runs no command",
        "getent passwd"},

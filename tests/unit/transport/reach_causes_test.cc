@@ -20,7 +20,7 @@ using testing::Not;
 // Whether the text is this sentence or hint, with words for its placeholders.
 bool IsMadeOf(const std::string& text, const std::string& row) {
   static const std::regex special(R"([.^$|()\[*+?\\])");
-  static const std::regex placeholder(R"(\{[a-z]+\})");
+  static const std::regex placeholder(R"(\{[a-z_]+\})");
   const std::string quoted = std::regex_replace(row, special, R"(\$&)");
   return std::regex_match(text, std::regex(std::regex_replace(quoted, placeholder, ".*")));
 }
