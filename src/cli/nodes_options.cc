@@ -292,7 +292,7 @@ std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
   return Reported(ThisMachine(request, ranks));
 }
 
-// "the nodes are a, b and 7 more"; "": none.
+// "choose among a, b and 7 more"; "": none.
 std::string NodesText(const spec::ResourceSpec& spec) {
   constexpr size_t kMaxNamed = 8;
   std::vector<std::string> named;
@@ -301,7 +301,7 @@ std::string NodesText(const spec::ResourceSpec& spec) {
   }
   const size_t more = spec.nodes.size() - named.size();
   if (named.empty()) return "";
-  return "the nodes are " + absl::StrJoin(named, ", ") +
+  return "choose among " + absl::StrJoin(named, ", ") +
          (more > 0 ? " and " + std::to_string(more) + " more" : "");
 }
 

@@ -321,15 +321,13 @@ inline constexpr Cause kSlowCommand{
 inline constexpr Cause kNoCommand{
     kFailedPrecondition, "the server says: {said}; the login succeeds, but runs no command",
     "make `ssh {login} echo works` print `works`: look at ForceCommand in sshd_config, `command=` "
-    "in "
-    "authorized_keys, the user's shell (getent passwd {user}) and ~/.bashrc there"};
+    "in authorized_keys, the user's shell (getent passwd {user}) and ~/.bashrc there"};
 inline constexpr Cause kShellExits{
     kFailedPrecondition,
     "no command runs: the login succeeds, and ends without running the command or printing "
     "anything",
     "make `ssh {login} echo works` print `works`: look at ForceCommand in sshd_config, `command=` "
-    "in "
-    "authorized_keys and the user's shell (getent passwd {user}); if its start-up files exit or "
+    "in authorized_keys and the user's shell (getent passwd {user}); if its start-up files exit or "
     "start another shell, put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there"};
 inline constexpr Cause kShellWaits{
     kAborted,
