@@ -176,7 +176,7 @@ def test_a_cloud_image_that_names_another_user(failure, sshd, autodist, folder):
     init = autodist("init", "--hosts", f"host1:1,{server.address}:1", "--port", server.port, "--key-file",
                     SHARED / "user_ed25519", "--output", folder / "made.yaml")
     assert 'Please login as the user "ubuntu"' in init.err and init.seconds < 10
-    assert "`username: ubuntu`" in init.err and "Please login as" in (folder / "made.yaml").read_text()
+    assert "`--user ubuntu`" in init.err and "Please login as" in (folder / "made.yaml").read_text()
 
 
 def test_a_banner_about_maintenance(failure, sshd, new_key, folder):
