@@ -256,6 +256,19 @@ void ProbeNode(const v1::PrepareRequest& request, const std::string& directory,
   prepared.facts->MergeFrom(shared);
 }
 
+void MakeRanks(const v1::PrepareRequest& request, const std::string& directory,
+               const AgentPlace& agent, const Environment& environment, PreparedNode& prepared) {
+  Environment of_ranks = environment;
+  for (const v1::EnvironmentVariable& variable : request.environment()) {
+    of_ranks.Set(variable.name(), variable.value());
+  }
+  for (const v1::RankPlan& rank : request.node().ranks()) {
+    Environment own = rank.auxiliary() ? environment : of_ranks;
+    if (!rank.auxiliary()) SetProgress(rank.rank(), agent.files, own, prepared);
+    prepared.ranks.push_back(MakeRank(rank, directory, agent.program, std::move(own)));
+  }
+}
+
 }  // namespace
 
 v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
@@ -302,15 +315,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     CheckPrograms(node, directory, *environment, supervisor, prepared);
   }
   if (prepared.issues.empty()) {
-    Environment of_ranks = *environment;
-    for (const v1::EnvironmentVariable& variable : request.environment()) {
-      of_ranks.Set(variable.name(), variable.value());
-    }
-    for (const v1::RankPlan& rank : node.ranks()) {
-      Environment own = rank.auxiliary() ? *environment : of_ranks;
-      if (!rank.auxiliary()) SetProgress(rank.rank(), agent.files, own, prepared);
-      prepared.ranks.push_back(MakeRank(rank, directory, agent.program, std::move(own)));
-    }
+    MakeRanks(request, directory, agent, *environment, prepared);
     report(CheckSizes(prepared.ranks));
     if (!prepared.issues.empty()) prepared.ranks.clear();
   }
