@@ -21,7 +21,7 @@ constexpr milliseconds kReportLimit{3'000};
 constexpr milliseconds kReachAgainInterval{1'000};
 constexpr milliseconds kCountInterval{50};
 // A shorter wait is not reported.
-constexpr milliseconds kShortWait{2'000};
+constexpr milliseconds kShortDelay{2'000};
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void NodeGathering::Begin(bool again) {
 }
 
 bool NodeGathering::WouldWait(Loop::Time begin) const {
-  return job_.nodes.ledger().ClearAt() > begin + kShortWait ||
+  return job_.nodes.ledger().ClearAt() > begin + kShortDelay ||
          roster_.Choose(Availability::kReturning).empty < roster_.Choose(Availability::kIdle).empty;
 }
 
@@ -78,7 +78,7 @@ bool NodeGathering::AllEnded() {
 
 // Says once which nodes have not ended what ran there.
 void NodeGathering::ReportEnding(Loop::Time limit) {
-  const Loop::Time report_at = ending_since_ + kShortWait;
+  const Loop::Time report_at = ending_since_ + kShortDelay;
   if (job_.loop.Now() < report_at) return WakeBy(report_at);
   if (job_.loop.Now() >= limit || std::exchange(reported_ending_, true)) return;
   std::vector<std::string> late;
@@ -179,7 +179,7 @@ bool NodeGathering::AwaitsNeeded(const Choice& idle) {
   const bool may_suffice =
       late.size() < missing_.size() && roster_.SufficesWithout(late, Availability::kReturning);
   if (!may_suffice) return false;
-  const Loop::Time report_at = awaits_since_ + kShortWait;
+  const Loop::Time report_at = awaits_since_ + kShortDelay;
   if (job_.loop.Now() < report_at) {
     WakeBy(report_at);
   } else if (!std::exchange(reported_missing_, true)) {
@@ -219,7 +219,7 @@ bool NodeGathering::AwaitsRanks() {
   const RankLedger& ledger = job_.nodes.ledger();
   const Loop::Time clear = ledger.ClearAt();
   if (clear <= now) return false;
-  if (!ending_ && !std::exchange(reported_, true) && clear - now > kShortWait) {
+  if (!ending_ && !std::exchange(reported_, true) && clear - now > kShortDelay) {
     job_.console.Log(
         base::LogLevel::kInfo,
         "waiting for " + base::Elapsed(std::chrono::ceil<std::chrono::seconds>(clear - now)) +
