@@ -427,14 +427,20 @@ Result<v1::LaunchPlan> WithoutSpares(plan::Input input, const v1::LaunchPlan& al
   return plan::MakePlan(input);
 }
 
-int Run(const RunOptions& options) {
+Result<v1::JobRequest> RequestOf(const RunOptions& options) {
+  AD_RETURN_IF_ERROR(CheckTogether(options));
+  AD_RETURN_IF_ERROR(CheckStartedOnce());
   v1::JobRequest request = options.request;
-  const Status together = CheckTogether(options);
-  if (!together.ok()) return Fail(together, kExitUsage);
-  const Status once = CheckStartedOnce();
-  if (!once.ok()) return Fail(once, kExitUsage);
-  if (request.on_node_loss() == v1::ON_NODE_LOSS_SHRINK && request.min_nodes() == 0)
+  if (request.on_node_loss() == v1::ON_NODE_LOSS_SHRINK && request.min_nodes() == 0) {
     request.set_min_nodes(1);
+  }
+  return request;
+}
+
+int Run(const RunOptions& options) {
+  auto asked = RequestOf(options);
+  if (!asked.ok()) return Fail(asked.status(), kExitUsage);
+  v1::JobRequest request = *std::move(asked);
   if (request.kubernetes()) {
     const auto pod = kubernetes::ThisPod();
     if (pod.ok() && !pod->chief) return Call(request.agent(), *pod);

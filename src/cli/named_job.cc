@@ -74,8 +74,8 @@ Result<std::string> JobOfFolder(const std::string& word, const std::string& fold
                                 const std::vector<v1::JobNote>& jobs, const std::string& acting) {
   const std::vector<v1::JobStatus> running =
       word.empty() ? control::ListRunningJobs() : std::vector<v1::JobStatus>();
-  const auto id = word.empty() ? control::DefaultJob(running, jobs, folder, acting)
-                               : control::FindJob(word, jobs, folder, acting);
+  auto id = word.empty() ? control::DefaultJob(running, jobs, folder, acting)
+                         : control::FindJob(word, jobs, folder, acting);
   const auto pending = control::PendingJobOf(folder, submissions, jobs, StateOrForgotten);
   if (!pending) return id;
   const bool of_folder = id.ok() && control::IsOfFolder(control::About(*id).job(), folder);
