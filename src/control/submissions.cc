@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "base/fd.h"
@@ -114,15 +113,15 @@ std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
   const auto is_here = [&](const v1::JobNote& job) { return IsOfFolder(job.job(), folder); };
   if (std::ranges::none_of(submissions, is_here)) return std::nullopt;
   int64_t last_start_ms = 0;
-  for (const v1::JobNote& job : jobs | std::views::reverse) {
-    const int64_t start_ms = job.job().started_ms();
-    if (start_ms > last_start_ms && is_here(job)) last_start_ms = start_ms;
+  for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
+    const int64_t start_ms = job->job().started_ms();
+    if (start_ms > last_start_ms && is_here(*job)) last_start_ms = start_ms;
   }
-  for (const v1::JobNote& submission : submissions | std::views::reverse) {
-    if (submission.job().started_ms() < last_start_ms) break;
-    if (!is_here(submission)) continue;
-    const slurm::SubmissionState state = state_of(submission);
-    if (state == slurm::SubmissionState::kPending) return submission;
+  for (auto submission = submissions.rbegin(); submission != submissions.rend(); ++submission) {
+    if (submission->job().started_ms() < last_start_ms) break;
+    if (!is_here(*submission)) continue;
+    const slurm::SubmissionState state = state_of(*submission);
+    if (state == slurm::SubmissionState::kPending) return *submission;
     if (state != slurm::SubmissionState::kEnded) break;
   }
   return std::nullopt;
