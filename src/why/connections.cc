@@ -174,7 +174,8 @@ std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Acti
     circle = CircleFrom(snapshot, ranks[i], owners, given, seen);
   }
   if (circle.empty()) return std::nullopt;
-  std::ranges::rotate(circle, std::ranges::min_element(circle, {}, &RankActivity::rank));
+  const auto lowest = std::ranges::min_element(circle, {}, &RankActivity::rank);
+  std::rotate(circle.begin(), lowest, circle.end());
   std::string text;
   for (size_t i = 0; i < std::min(circle.size(), kShownInCircle); ++i) {
     const RankActivity& next = *circle[(i + 1) % circle.size()];
