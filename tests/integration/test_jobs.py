@@ -148,20 +148,17 @@ def test_a_job_without_its_socket_runs(ask, new_job, tmp_path):
     running.await_end()
 
 
-def test_a_stopped_chief_is_reported_by_all_commands(ask, new_job, tmp_path):
-    running = new_job()
+def test_a_stopped_chief_is_reported(ask, new_job):
+    running = new_job(lease_s=120)
     pid = running.status["chief_pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        for command in (["ps"], ["status"]):
-            shown = ask(*command)
-            assert shown.code == 0 and "not answering" in shown.out, shown.out
-            assert "it is stopped (state T)" in shown.err and f"`kill -CONT {pid}` continues it" in shown.err, shown.err
-        assert json.loads(ask("status", "--json").out)["chief_silent"]
-        for command in (["why"], ["stacks"], ["stop"], ["stop", "--now"], ["attach"], ["logs", "-f"], ["fetch", "x*"],
-                        ["top", "--once"], ["report", "--markdown"], ["clean", running.id]):
-            refused = ask(*command)
-            assert refused.code != 0, command
+        shown = ask("status")
+        assert shown.code == 0 and "not answering" in shown.out, shown.out
+        assert "it is stopped (state T)" in shown.err and f"`kill -CONT {pid}` continues it" in shown.err, shown.err
+        for command in ("why", "stop"):
+            refused = ask(command)
+            assert refused.code == 125, command
             assert f"job {running.id}: its chief (process {pid} on " in refused.err, (command, refused.err)
             assert "it is stopped (state T)" in refused.err and f"`kill -CONT {pid}`" in refused.err, refused.err
             assert "Deadline Exceeded" not in refused.err
@@ -436,7 +433,7 @@ def test_attach_to_a_job_that_was_killed(begin, new_job):
     attached.await_lines(1)
     job.crash()
     outcome = attached.finish()
-    assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
+    assert outcome.code == 125 and f"`autodist clean {job.id}`" in outcome.err
 
 
 def ignore_sigterm(job, seconds):
@@ -483,7 +480,7 @@ def test_stop_of_a_job_that_was_killed(ask, new_job):
     job = new_job()
     job.crash()
     outcome = ask("stop", job.id)
-    assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
+    assert outcome.code == 125 and f"`autodist clean {job.id}`" in outcome.err
 
 
 def test_output_of_a_detached_job(new_job):

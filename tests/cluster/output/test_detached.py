@@ -193,11 +193,11 @@ def test_a_killed_detached_job_has_crashed(detached, start, ask, folder):
     assert agents_on(3)
     os.kill(record(folder, job)["chief_pid"], signal.SIGKILL)
     outcome = attached.finish()
-    assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
+    assert outcome.code == 125 and f"`autodist clean {job}`" in outcome.err
     assert f"{job}  -     crashed" in ask("ps", "--all").out
     assert ask("logs", job).lines() == {rank: [f"up of {rank}"] for rank in range(RANKS)}
     outcome = ask("stop", job)
-    assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
+    assert outcome.code == 125 and f"`autodist clean {job}`" in outcome.err
     outcome = ask("clean", "--spec", SPEC)
     assert f"{address(3)}: ended job {job}\n" in outcome.out
 

@@ -112,7 +112,7 @@ def test_a_detached_job_when_a_node_is_restarted(start):
     outcome = start("attach", "last").finish()
     assert outcome.code == 125 and outcome.seconds < 10 * SLOWER
     # Of agent and watchdog, the one that was killed later may have noticed the other's end.
-    assert re.search(f"{re.escape(address(3))} is lost: its agent('s watchdog was killed| was killed by SIGKILL"
+    assert re.search(f"{re.escape(address(3))} was lost: its agent('s watchdog was killed| was killed by SIGKILL"
                      "| and the agent's watchdog have ended for an unknown reason)", outcome.err), outcome.err
 
 
