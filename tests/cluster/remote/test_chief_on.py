@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import subprocess
@@ -369,4 +370,4 @@ def test_ctrl_c_during_the_start(start, laptop, folder):
 ], ids=("attached", "elsewhere", "dry", "stdin", "web"))
 def test_wrong_words(start, laptop, words, what):
     outcome = start("run", "--spec", laptop, *words, "--", "true").finish()
-    assert outcome.code == 2 and what.format(spec=laptop) in outcome.err
+    assert outcome.code == 2 and what.format(spec=shlex.quote(str(laptop))) in outcome.err
