@@ -190,6 +190,7 @@ std::vector<std::string> KnownJobs() {
 
 std::vector<v1::JobNote> NotesOf(const std::vector<std::string>& jobs) {
   std::vector<v1::JobNote> notes;
+  notes.reserve(jobs.size());
   for (const std::string& job : jobs) notes.push_back(About(job));
   return notes;
 }
