@@ -143,16 +143,12 @@ struct Output {
   std::string beside;  // becomes the file when the report is complete
 };
 
-Result<ReportFormat> FormatOf(const CLI::App& report, const std::string& file) {
-  if (report.get_option("--markdown")->count() > 0) return ReportFormat::kMarkdown;
-  return FormatOfReport(file);
-}
-
 // Removes --output from the arguments, and makes its file our stdout.
 Result<Output> TakeOutput(const CLI::App& app, std::vector<Argument>& arguments) {
   if (app.get_name() != "report" || app.get_option("--output")->count() == 0) return Output();
   Output output{app.get_option("--output")->as<std::string>(), ""};
-  AD_ASSIGN_OR_RETURN(const ReportFormat format, FormatOf(app, output.file));
+  AD_ASSIGN_OR_RETURN(const ReportFormat format,
+                      FormatOfReport(output.file, app.get_option("--markdown")->count() > 0));
   if (app.get_option("--force")->count() == 0) {
     AD_RETURN_IF_ERROR(RefuseToOverwrite(base::CheckNothingAt(output.file)));
   }

@@ -88,8 +88,7 @@ int Report(const ReportOptions& options, const v1::JobStatus& job) {
                    "give --output report.html, or --markdown"),
         kExitUsage);
   }
-  const auto format = options.markdown ? Result<ReportFormat>(ReportFormat::kMarkdown)
-                                       : FormatOfReport(options.output);
+  const auto format = FormatOfReport(options.output, options.markdown);
   if (!format.ok()) return Fail(format.status(), kExitUsage);
   const auto facts = FactsOf(job);
   if (!facts.ok()) {

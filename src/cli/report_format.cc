@@ -6,7 +6,8 @@
 
 namespace autodist::cli {
 
-Result<ReportFormat> FormatOfReport(const std::string& file) {
+Result<ReportFormat> FormatOfReport(const std::string& file, bool markdown) {
+  if (markdown) return ReportFormat::kMarkdown;
   const std::filesystem::path path(file);
   const std::string suffix = absl::AsciiStrToLower(path.extension().string());
   if (suffix == ".md" || suffix == ".markdown") return ReportFormat::kMarkdown;
