@@ -52,44 +52,41 @@ grpc::ServerUnaryReactor* SnapshotCalls::GetSnapshot(grpc::CallbackServerContext
   return call.get();
 }
 
+template <typename Response, typename Ask>
+grpc::ServerUnaryReactor* SnapshotCalls::AskFor(Response* response, bool answers, const Ask& ask) {
+  const auto call = AnswerLater<Response>::Create(response, [] {});
+  const std::lock_guard lock(mutex_);
+  if (ended_ || !answers) {
+    call->Refuse(JobHasEnded());
+  } else {
+    ask(call);
+  }
+  return call.get();
+}
+
 grpc::ServerUnaryReactor* SnapshotCalls::GetHistory(grpc::CallbackServerContext*,
                                                     const v1::GetHistoryRequest* request,
                                                     v1::History* response) {
-  const auto call = AnswerLater<v1::History>::Create(response, [] {});
-  const std::lock_guard lock(mutex_);
-  if (ended_ || !handlers_.history) {
-    call->Refuse(JobHasEnded());
-  } else {
+  return AskFor(response, handlers_.history != nullptr, [&](const auto& call) {
     handlers_.history(*request, [call](v1::History history) { call->Answer(std::move(history)); });
-  }
-  return call.get();
+  });
 }
 
 grpc::ServerUnaryReactor* SnapshotCalls::GetDiagnosis(grpc::CallbackServerContext*,
                                                       const v1::GetDiagnosisRequest*,
                                                       v1::JobDiagnosis* response) {
-  const auto call = AnswerLater<v1::JobDiagnosis>::Create(response, [] {});
-  const std::lock_guard lock(mutex_);
-  if (ended_ || !handlers_.diagnosis) {
-    call->Refuse(JobHasEnded());
-  } else {
+  return AskFor(response, handlers_.diagnosis != nullptr, [&](const auto& call) {
     handlers_.diagnosis(
         [call](Result<v1::JobDiagnosis> diagnosis) { call->Answer(std::move(diagnosis)); });
-  }
-  return call.get();
+  });
 }
 
 grpc::ServerUnaryReactor* SnapshotCalls::GetAwaitedNodes(grpc::CallbackServerContext*,
                                                          const v1::GetAwaitedNodesRequest*,
                                                          v1::AwaitedNodes* response) {
-  const auto call = AnswerLater<v1::AwaitedNodes>::Create(response, [] {});
-  const std::lock_guard lock(mutex_);
-  if (ended_ || !handlers_.awaited_nodes) {
-    call->Refuse(JobHasEnded());
-  } else {
+  return AskFor(response, handlers_.awaited_nodes != nullptr, [&](const auto& call) {
     handlers_.awaited_nodes([call](v1::AwaitedNodes nodes) { call->Answer(std::move(nodes)); });
-  }
-  return call.get();
+  });
 }
 
 std::shared_ptr<TerminalCall> TerminalCall::Create(const JobRequests::Terminal& requests,

@@ -110,6 +110,10 @@ class SnapshotCalls final : public v1::SnapshotService::WithRawCallbackMethod_Ge
                                             v1::AwaitedNodes* response) override;
 
  private:
+  // Makes a request by `ask` for a new call. `answers`: there is a handler for it.
+  template <typename Response, typename Ask>
+  grpc::ServerUnaryReactor* AskFor(Response* response, bool answers, const Ask& ask);
+
   const JobRequests::SnapshotHandlers handlers_;
   const std::shared_ptr<SnapshotWriter> writer_ = std::make_shared<SnapshotWriter>();
   std::mutex mutex_;  // held while a request is made
