@@ -19,7 +19,7 @@ struct ProcessState {
   std::string frames = {};  // of Python's main thread; "": no stacks
   int switches = 100;
   std::string more = {};  // lines, each indented by two spaces
-  std::string gdb = {};   // native frames of the main thread, in place of Python's; "": none
+  std::string gdb = {};   // native frames of the main thread, instead of Python's; "": none
 
   std::string Text() const {
     const std::string number = std::to_string(pid);
