@@ -14,7 +14,7 @@ using Language = ThreadStack::Language;
 using Named = std::pair<std::string_view, std::string_view>;
 
 // Beginnings of function names, in lower case without underscores; longer ones first.
-constexpr std::array<Named, 22> kOperations = {{{"allreduce", "all-reduce"},
+constexpr std::array<Named, 23> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"allgather", "all-gather"},
                                                 {"alltoall", "all-to-all"},
                                                 {"reducescatter", "reduce-scatter"},
@@ -35,6 +35,7 @@ constexpr std::array<Named, 22> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"waitall", "MPI_Waitall"},
                                                 {"wait", "MPI_Wait"},
                                                 {"newgroup", "new_group"},
+                                                {"processgroup", "set-up of a process group"},
                                                 {"initprocessgroup", "init_process_group"}}};
 
 // The files in which Python functions of these names are collectives.

@@ -38,6 +38,9 @@ def train(name, right, kind="wrong", culprits=(2,), cause=None, arguments=(), **
     return Cause(name, (*TRAIN, cause or name, "{folder}", *arguments), right, kind, culprits, **more)
 
 
+ALL_REDUCE = "(all.reduce|another collective)"  # in gdb, the one of Debian's Gloo has no name
+
+
 def stands(cause, does, culprits=(2,), **more):
     """The same with all_reduce and with DistributedDataParallel."""
     number = culprits[0]
@@ -50,8 +53,7 @@ def stands(cause, does, culprits=(2,), **more):
 def parts(cause, odd, usual, culprits=(0,), how=""):
     """Ranks wait at different places: the odd ones in one operation, all others in another one."""
     number = culprits[0]
-    # In gdb, creating a group is a sleep.
-    words = rf"rank {number} \(\S+\) (waits in .*{odd}.*, the 3 others in .*{usual}.*: they do not execute|has not .*sleeps)"
+    words = rf"rank {number} \(\S+\) waits in .*{odd}.*, the 3 others in .*{usual}.*: they do not execute"
     name = f"places_{how.strip('-')}_{cause}" if how else f"places_{cause}"
     return Cause(name, (*PLACES, cause, "{folder}", *([how] if how else [])), words, culprits=culprits, by=("py-spy", "gdb"))
 
@@ -65,15 +67,15 @@ def parts_of_two(how=""):
 
 
 PARTED = [
-    parts("gather", "all.gather", "all.reduce"),
-    parts("gather_objects", "all.gather", "all.reduce"),
-    parts("barrier", "barrier", "all.reduce", (1,)),
-    parts("broadcast", "broadcast", "all.reduce", (3,)),
-    parts("reduce", "reduce", "all.reduce", (2,)),
-    parts("scatter", "scatter", "all.reduce"),
-    parts("new_group", "new_group", "all.reduce", (1,)),
-    parts("skip", "all.gather", "all.reduce", (2,)),
-    parts("uneven", "barrier", "all.reduce"),
+    parts("gather", "all.gather", ALL_REDUCE),
+    parts("gather_objects", "all.gather", ALL_REDUCE),
+    parts("barrier", "barrier", ALL_REDUCE, (1,)),
+    parts("broadcast", "broadcast", ALL_REDUCE, (3,)),
+    parts("reduce", "reduce", ALL_REDUCE, (2,)),
+    parts("scatter", "scatter", ALL_REDUCE),
+    parts("new_group", "(new_group|set-up of a process group)", ALL_REDUCE, (1,)),
+    parts("skip", "all.gather", ALL_REDUCE, (2,)),
+    parts("uneven", "barrier", ALL_REDUCE),
     parts_of_two(),
     parts("gather", "all.gather", "backward", how="--ddp"),
     parts("barrier", "barrier", "backward", (1,), how="--ddp"),
@@ -83,7 +85,7 @@ PARTED = [
     parts("gather_objects", "all.gather", "backward", how="--ddp"),
     parts_of_two(how="--ddp"),
     parts("barrier", "barrier", "all.gather", (1,), how="--sharded"),
-    parts("skip", "all.gather", "(all.reduce|backward)", (2,), how="--sharded"),
+    parts("skip", "all.gather", f"({ALL_REDUCE}|backward)", (2,), how="--sharded"),
     parts("uneven", "barrier", "all.gather", how="--sharded"),
 ]
 
@@ -92,7 +94,7 @@ HANGS = [
     *stands("deadlock", "waits for a lock"),
     *stands("flock", "waits for a lock"),
     *stands("open_a_fifo", "opens .*control.fifo"),
-    *stands("ask", "reads from"),
+    *stands("ask", "waits for its standard input"),
     *stands("thread_dies", "waits for a lock"),
     *stands("keep_the_gil", "(sleeps|waits)"),
     *stands("ask_a_silent_server", "waits at a socket"),
@@ -106,15 +108,15 @@ HANGS = [
     *stands("dl_socket", "is in its data loader|.*waits at a socket"),
     *stands("dl_stopped", "is in its data loader|.*is stopped"),
     *stands("dl_sleep", "is in its data loader|.*sleeps"),
-    train("debug", MISSING.format(n=2) + "reads from"),
+    train("debug", MISSING.format(n=2) + "waits for its standard input"),
     train("write_to_a_full_pipe", MISSING.format(n=2) + "writes to"),
     train("poll_for_a_file", MISSING.format(n=2) + "sleeps"),
     train("stop_itself", r"rank 2 \(\S+\) is stopped by a signal"),
     train("ddp_stop_itself", r"rank 2 \(\S+\) is stopped by a signal", cause="stop_itself", arguments=("--ddp",)),
     train("two", "ranks 1-2 have not entered", culprits=(1, 2)),
-    train("barrier", r"rank 1 \(\S+\) waits in .*barrier.*, the 3 others in .*all.reduce", culprits=(1,),
+    train("barrier", r"rank 1 \(\S+\) waits in .*barrier.*, the 3 others in .*" + ALL_REDUCE, culprits=(1,),
           by=("py-spy", "gdb")),
-    train("broadcast", r"rank 2 \(\S+\) waits in .*broadcast.*, the 3 others in .*all.reduce", by=("py-spy", "gdb")),
+    train("broadcast", r"rank 2 \(\S+\) waits in .*broadcast.*, the 3 others in .*" + ALL_REDUCE, by=("py-spy", "gdb")),
     train("flock3", "ranks 0-2 .*lock", culprits=(0, 1, 2)),
     train("subgroup", MISSING.format(n=3) + "sleeps", culprits=(3,)),
     train("pipeline", r"rank 1 \(\S+\) .*sleeps", culprits=(1,)),

@@ -185,6 +185,14 @@ TEST_F(DifferentCallsTest, CreatingAGroupIsNoWaitForAService) {
             "(train.py:24): they do not execute the same collectives");
 }
 
+TEST_F(DifferentCallsTest, InGdbAConstructorCreatesAGroup) {
+  Add(ByGdbAlone("allgather", "c10d::ProcessGroupGloo::ProcessGroupGloo"));
+  for (int i = 0; i < 2; ++i) Add(ByGdbAlone("allreduce", "c10d::Work::wait"));
+  EXPECT_EQ(Says(),
+            "wrong: rank 0 (host1) waits in a set-up of a process group, the 2 others in an "
+            "all-reduce: they do not execute the same collectives");
+}
+
 TEST_F(DifferentCallsTest, DifferentLinesOfOneOperationCanMatch) {
   Add(BySpy(CallsCollective("broadcast", 10)));
   for (int i = 0; i < 2; ++i) Add(BySpy(CallsCollective("broadcast", 12)));
