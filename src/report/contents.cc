@@ -47,7 +47,8 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
   if (spent.training() + spent.lost_steps() > 0 && !goodput.empty()) add("goodput", goodput);
   if (job.max_restarts() > 0 || job.attempt() > 0) add("restarts", std::to_string(job.attempt()));
   if (const auto time = snapshot::TimeToRecover(snapshot)) {
-    add("time to recover", base::ExactlyElapsed(std::chrono::milliseconds(*time)));
+    add("time to recover", base::ExactlyElapsed(std::chrono::milliseconds(*time)) +
+                               (spent.steps_known() ? "" : ", until its ranks ran"));
   }
   if (!snapshot.checkpoint().empty()) {
     add("newest checkpoint", snapshot.checkpoint() + ", " + TimeText(snapshot.checkpoint_ms()));

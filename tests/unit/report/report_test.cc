@@ -273,6 +273,12 @@ TEST_F(ReportTest, EachAttemptIsMarkedOnTheCurvesAndHasItsTimes) {
                               "rank 22 on node3 exited with code 1 |"));
 }
 
+TEST_F(ReportTest, WithoutKnownStepsARecoveryEndsWhenTheRanksRun) {
+  JobFacts facts = FactsOf("failed");
+  facts.snapshot.mutable_goodput_parts()->set_steps_known(false);
+  EXPECT_THAT(Markdown(facts), HasSubstr("* time to recover: 6.29 s, until its ranks ran\n"));
+}
+
 TEST_F(ReportTest, ExitsOfStoppedRanksAreIgnored) {
   JobFacts facts;
   const auto add = [&](std::optional<uint32_t> rank, v1::JobPhase phase, const char* what) {
