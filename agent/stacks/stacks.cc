@@ -106,7 +106,10 @@ TrafficOfProcess TrafficOf(const std::unordered_set<uint64_t>& sockets, const Tc
   return sum;
 }
 
-std::string TextOf(const TrafficOfProcess& traffic) {
+// The retransmissions of a process so far.
+std::string SentAgainBy(pid_t pid, const TcpTraffic& all) {
+  const TrafficOfProcess traffic =
+      TrafficOf(SocketsOf("/proc/" + std::to_string(pid) + "/fd"), all);
   std::string text;
   for (const auto& [peer, sent] : traffic.peers) {
     if (sent.again == 0) continue;
@@ -362,7 +365,7 @@ std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic) {
          std::to_string(Milliseconds(stat->cpu > busy_waiting ? stat->cpu - busy_waiting : 0)) +
          " ms, main thread " +
          std::to_string(Milliseconds(CpuOfThread(folder + "/task/" + std::to_string(pid)))) +
-         " ms, data " + std::to_string(DataOf(folder) + tcp.bytes) + " bytes\n" + TextOf(tcp);
+         " ms, data " + std::to_string(DataOf(folder) + tcp.bytes) + " bytes\n";
 }
 
 std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
@@ -380,10 +383,13 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
     if (shown.back().by_programs) looked_at.push_back(shown.back().process);
   }
   std::map<pid_t, std::string> stacks = programs.StacksOf(looked_at);
+  // Ranks that programs stop do not read, and what is sent to them is sent again.
+  const TcpTraffic traffic_then = looked_at.empty() ? traffic : ReadTcpTraffic();
   std::string text = programs.WhyNone();
   for (const Shown& one : shown) {
     if (text.size() > kMaxTextLength) break;
-    text += one.text + stacks[one.process.pid];
+    text += one.text + Indented(SentAgainBy(one.process.pid, traffic_then), "  ") +
+            stacks[one.process.pid];
     if (one.by_programs && HasEnded(one.process)) text += "  has ended meanwhile\n";
   }
   return base::ToUtf8(Cut(std::move(text), kMaxTextLength));
