@@ -64,9 +64,6 @@ int Stop(const StopOptions& options, const v1::JobStatus& job) {
   }
   const auto ended = client->WaitForEnd({});
   if (ended.ok()) return ReportEnd(*ended);
-  if (ended.status().code() == StatusCode::kDeadlineExceeded) {
-    return Fail(Annotate(ended.status(), "job " + job.job_id()), kExitCannotLaunch);
-  }
   const auto found = control::LookUpJob(job.job_id());
   return found.ok() ? ReportEnd(*found) : Fail(found.status(), kExitCannotLaunch);
 }

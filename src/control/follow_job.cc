@@ -29,27 +29,20 @@ class EndWatch {
     AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
     std::unique_ptr<EndWatch> watch(new EndWatch);
     watch->end_ = std::move(pipe.first);
-    watch->thread_ = std::jthread([&client, watch = watch.get(), known = std::move(pipe.second)](
-                                      const std::stop_token& stop) mutable {
-      // The caller asks for the status later, when it knows that the job has ended.
-      watch->waited_ = client.WaitForEnd(stop).status();
-      known.Reset();
-    });
+    watch->thread_ = std::jthread(
+        [&client, known = std::move(pipe.second)](const std::stop_token& stop) mutable {
+          // The caller asks for the status later, when it knows that the job has ended.
+          (void)client.WaitForEnd(stop).status();
+          known.Reset();
+        });
     return watch;
   }
-  // Readable once the job has ended, or its autodist is gone or does not answer.
-  int fd() const { return end_.get(); }
-  // Blocks until then. kDeadlineExceeded: its autodist does not answer.
-  Status Join() {
-    thread_.join();
-    return waited_;
-  }
+  int fd() const { return end_.get(); }  // readable once the job has ended or its autodist is gone
 
  private:
   EndWatch() = default;
   base::UniqueFd end_;
-  Status waited_;
-  std::jthread thread_;  // last member: uses the others
+  std::jthread thread_;
 };
 
 logs::LogReader::Wanted ShownBy(logs::LogPrinter& output) {
@@ -152,13 +145,10 @@ Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPr
     // The output of the next attempt is shown from its beginning.
     AD_RETURN_IF_ERROR(attempt.Enter(*now, {}));
   }
-  const Status waited = end->Join();
   AD_ASSIGN_OR_RETURN(job, LookUpJob(id));
   AD_RETURN_IF_ERROR(attempt.Enter(job, {}));
   attempt.ReadAll();
   output.Finish();
-  const bool silent = waited.code() == StatusCode::kDeadlineExceeded;
-  if (silent && job.phase() != v1::JOB_PHASE_ENDED) return waited;
   return job;
 }
 

@@ -17,8 +17,8 @@ void ShowLogs(const v1::JobStatus& job, const Skip& skip, logs::LogPrinter& outp
 
 // `job` is a recent status. Follows restarts to the next attempt. Blocks until the job ends, and
 // returns its last status, or until its autodist goes away. kDeadlineExceeded: its autodist does
-// not answer. Never delays the job. When the reader of stdout has gone, ends this process as by
-// SIGPIPE, also if the job writes nothing.
+// not answer at the beginning. Never delays the job. When the reader of stdout has gone, ends this
+// process as by SIGPIPE, also if the job writes nothing.
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPrinter& output);
 
 }  // namespace autodist::control

@@ -12,8 +12,6 @@ namespace {
 
 // A suspended autodist does not answer.
 constexpr std::chrono::seconds kAnswerLimit{5};
-// Interval at which a client that waits for the end of the job asks whether its autodist answers.
-constexpr std::chrono::seconds kWaitTurn{15};
 // Longer than nodes need, and a slow disk for the files.
 constexpr std::chrono::seconds kStacksLimit{60};
 constexpr std::chrono::seconds kDiagnosisLimit{120};
@@ -62,12 +60,7 @@ Result<v1::JobStatus> JobClient::GetStatus() const {
 }
 
 Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
-  for (;;) {
-    auto ended =
-        Ask(job_id_, *stub_, &JobStub::WaitForEnd, v1::WaitForEndRequest(), kWaitTurn, stop);
-    if (ended.status().code() != StatusCode::kDeadlineExceeded) return ended;
-    AD_RETURN_IF_ERROR(GetStatus().status());
-  }
+  return Ask(job_id_, *stub_, &JobStub::WaitForEnd, v1::WaitForEndRequest(), std::nullopt, stop);
 }
 
 Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole, bool flight_records,

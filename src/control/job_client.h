@@ -22,11 +22,11 @@ class JobClient {
   static Result<JobClient> Connect(const std::string& job_id);
 
   // Blocks for a few seconds at most. For this and all other calls: kDeadlineExceeded: that
-  // autodist does not answer, for example because it is suspended (NoAnswer); kUnavailable: it
-  // exited.
+  // autodist does not answer within the limit, for example because it is suspended (NoAnswer);
+  // kUnavailable: it exited.
   Result<v1::JobStatus> GetStatus() const;
 
-  // Blocks until the job has ended, or its autodist does not answer. kCancelled: by `stop`.
+  // Blocks until the job has ended, also while its autodist is suspended. kCancelled: by `stop`.
   Result<v1::JobStatus> WaitForEnd(const std::stop_token& stop) const;
 
   // Returns what every rank is doing, with the whole stacks of the ranks in `whole`; for flight
