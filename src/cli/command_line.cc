@@ -71,13 +71,28 @@ const CLI::Option* Find(const CLI::App& command, const std::string& word) {
   return short_one ? command.get_option_no_throw(word.substr(0, 2)) : nullptr;
 }
 
+// Whether the word is only the option's name, without a value as in --lease=4 and -n4.
+bool IsNameOf(const CLI::Option& option, const std::string& word) {
+  return word == WithoutValue(word) && option.check_name(OurSpelling(word));
+}
+
 // Whether `next` is the value of the option.
 bool TakesNext(const CLI::App& command, const CLI::Option& option, const std::string& word,
                const std::string& next) {
   const bool must = option.get_items_expected_min() > 0;
   const bool is_value = !IsOption(next) || (must && !Find(command, next));
-  return option.get_items_expected_max() > 0 && word == WithoutValue(word) && !next.empty() &&
-         is_value;
+  return option.get_items_expected_max() > 0 && IsNameOf(option, word) && !next.empty() && is_value;
+}
+
+// Refuses an empty value, which an unset shell variable leaves.
+Status CheckHasNoEmptyValue(const CLI::App& command, const CLI::Option& option,
+                            Argv::const_iterator word, Argv::const_iterator end) {
+  const auto next = std::next(word);
+  const bool is_empty =
+      IsNameOf(option, *word) ? next != end && next->empty() : *word == WithoutValue(*word) + "=";
+  if (option.get_items_expected_max() == 0 || !is_empty) return OkStatus();
+  return Refuse(command.get_name() + ": " + OurSpelling(*word) + ": the value is empty",
+                "give it a value, or leave the option out");
 }
 
 std::string Help(const std::string& command) { return "`autodist " + command + " --help`"; }
@@ -467,6 +482,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
       if (auto refusal = OptionsOfOthers(app, *command, unknown, before)) return *refusal;
       return UnknownOption(app, *command, *word, next, before);
     }
+    AD_RETURN_IF_ERROR(CheckHasNoEmptyValue(*command, *option, word, own.cend()));
     const bool takes_next = TakesNext(*command, *option, *word, next);
     *word = Respelled(*word);
     if (takes_next) ++word;

@@ -269,7 +269,10 @@ Result<std::vector<std::string>> ArgvFor(const CLI::Option& option, const Config
     return WrongLine(setting, name + " takes one value", "");
   }
   std::vector<std::string> argv;
-  for (const std::string& value : setting.values) argv.push_back(name + "=" + value);
+  for (const std::string& value : setting.values) {
+    if (value.empty()) return WrongLine(setting, name + ": the value is empty", "");
+    argv.push_back(name + "=" + value);
+  }
   return argv;
 }
 

@@ -88,6 +88,27 @@ TEST_F(CommandLineTest, TheProgramBeginsAtTheFirstArgumentThatIsNoOption) {
   EXPECT_THAT(line.program, ElementsAre("python", "train.py", "--lease"));
 }
 
+TEST_F(CommandLineTest, AValueThatFollowsALetterIsNotFollowedByAnother) {
+  const CommandLine line = Read({"run", "-n4", "./train", "x"});
+  EXPECT_THAT(line.argv, ElementsAre("run", "-n4"));
+  EXPECT_THAT(line.program, ElementsAre("./train", "x"));
+}
+
+TEST_F(CommandLineTest, AnEmptyValueIsRefused) {
+  for (const auto& [words, option] : {std::pair<std::vector<std::string>, std::string>{
+                                          {"run", "--spec", "", "--", "x"}, "run: --spec"},
+                                      {{"run", "--spec=", "--sync", "x"}, "run: --spec"},
+                                      {{"run", "--pass_env", "", "x"}, "run: --pass-env"},
+                                      {{"run", "-n", "", "x"}, "run: -n"},
+                                      {{"submit", "--name", "", "--", "x"}, "submit: --name"},
+                                      {{"init", "--ssh-config", ""}, "init: --ssh-config"}}) {
+    EXPECT_EQ(Refusal(words),
+              option + ": the value is empty | give it a value, or leave the option out");
+  }
+  EXPECT_THAT(Read({"run", "--env", "A=", "--env=A=", "--sync", "x", ""}).argv,
+              ElementsAre("run", "--env", "A=", "--env=A=", "--sync"));
+}
+
 TEST_F(CommandLineTest, OtherCommandsHaveTheirOwnOptions) {
   const CommandLine line = Read({"logs", "last", "--follow"});
   EXPECT_THAT(line.argv, ElementsAre("logs", "last", "--follow"));

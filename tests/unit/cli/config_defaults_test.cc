@@ -141,6 +141,7 @@ TEST_F(DefaultArgvTest, AnUnknownOptionIsNamed) {
   EXPECT_THAT(Why("[run]\nsync = 3"), HasSubstr("line 2: --sync takes no value"));
   EXPECT_THAT(Why("[run]\ngrace = true"), HasSubstr("--grace takes a value"));
   EXPECT_THAT(Why("[run]\ngrace = [1, 2]"), HasSubstr("--grace takes one value"));
+  EXPECT_THAT(Why("[run]\nspec = \"\""), HasSubstr("line 2: --spec: the value is empty"));
 }
 
 }  // namespace
