@@ -127,11 +127,11 @@ bool Job::EndAfter(const std::exception& thrown, bool advancing) {
   return true;
 }
 
-control::JobRequests Job::Requests(const std::string& by) {
+control::JobRequests Job::Requests() {
   using User = control::JobRequests::User;
   Loop& loop = *parts_.loop;
   control::JobRequests requests;
-  requests.signal = [this, by](int signal) { Signal(signal, by); };
+  requests.signal = [this](int signal, const std::string& by) { Signal(signal, by); };
   requests.get_status = [this, &loop](StatusAnswer answer) {
     loop.Post([this, answer = std::move(answer)] {
       answer(parts_.recorder.StatusNow(parts_.nodes, run_.attempt(), parts_.output.last_ms()));

@@ -37,9 +37,9 @@ class Job {
   // Acts as if this process had received the signal; `by`: the sender, if known. Thread-safe.
   void Signal(int signal, const std::string& by = "");
 
-  // Returns the handlers of requests from other processes, valid while this object exists; `by`:
-  // the sender of their signals. Thread-safe.
-  control::JobRequests Requests(const std::string& by);
+  // Returns the handlers of requests from other processes, valid while this object exists.
+  // Thread-safe.
+  control::JobRequests Requests();
 
   // Returns the last published status.
   const v1::JobStatus& status() const { return parts_.recorder.published(); }

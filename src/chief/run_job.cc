@@ -29,9 +29,6 @@ namespace {
 using base::Log;
 using base::LogLevel;
 
-// `autodist stop` is the only command that sends signals to the control socket.
-constexpr char kStopCommand[] = "`autodist stop`";
-
 // "4 ranks on 2 nodes, and 1 spare"
 std::string WhatRunsAtFirst(const v1::LaunchPlan& all, uint32_t spares) {
   if (spares == 0) return plan::WhatRunsAndWhere(all);
@@ -124,7 +121,7 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
   // Other commands can send requests until this function returns, also by a refusal or an
   // exception.
-  const Status reachable = announced.Start(job.Requests(kStopCommand));
+  const Status reachable = announced.Start(job.Requests());
   const std::unique_ptr<control::AnnouncedJob, void (*)(control::AnnouncedJob*)> withdrawn(
       &announced, [](control::AnnouncedJob* of_job) { of_job->Withdraw(); });
   const auto ended = [&](int exit_code, const std::string& refusal = "") {

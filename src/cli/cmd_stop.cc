@@ -40,7 +40,7 @@ Status Ask(const control::JobClient& client, const v1::JobStatus& job, bool now)
       job.stop_requested() || (job.phase() == v1::JOB_PHASE_STOPPING && !job.may_restart());
   int signals = ending ? 0 : 1;
   if (now) ++signals;
-  for (int i = 0; i < signals; ++i) AD_RETURN_IF_ERROR(client.Signal(SIGTERM));
+  for (int i = 0; i < signals; ++i) AD_RETURN_IF_ERROR(client.Signal(SIGTERM, "`autodist stop`"));
   return OkStatus();
 }
 

@@ -101,9 +101,10 @@ Result<v1::AwaitedNodes> JobClient::GetAwaitedNodes(const std::stop_token& stop)
              kAnswerLimit, stop);
 }
 
-Status JobClient::Signal(int signal) const {
+Status JobClient::Signal(int signal, const std::string& by) const {
   v1::SignalRequest request;
   request.set_signal(signal);
+  request.set_by(by);
   return Ask(job_id_, *stub_, &JobStub::Signal, request, kAnswerLimit).status();
 }
 

@@ -53,8 +53,8 @@ class JobClient {
   Result<v1::AwaitedNodes> GetAwaitedNodes(const std::stop_token& stop = {}) const;
 
   // Acts as if that autodist had received the signal: SIGINT, SIGTERM, SIGQUIT, SIGUSR1 or SIGUSR2.
-  // Blocks for a few seconds at most.
-  Status Signal(int signal) const;
+  // `by`: the sender, as reports name it: "`autodist stop`". Blocks for a few seconds at most.
+  Status Signal(int signal, const std::string& by) const;
 
  private:
   JobClient(std::string job_id, std::unique_ptr<v1::JobService::Stub> stub,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
@@ -14,7 +15,8 @@ namespace autodist::control {
 
 // Called on threads of the server; must not block.
 struct JobRequests {
-  std::function<void(int signal)> signal;
+  // `by`: the sender, as reports name it.
+  std::function<void(int signal, const std::string& by)> signal;
 
   // Returns the current status. Called for each request, because a job of thousands of ranks
   // changes thousands of times. Null: the last published status is used. `answer` as below.

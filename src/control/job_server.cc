@@ -132,7 +132,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
   grpc::ServerUnaryReactor* Signal(grpc::CallbackServerContext* context,
                                    const v1::SignalRequest* request, v1::SignalResponse*) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(PassOn(request->signal()));
+    reactor->Finish(PassOn(*request));
     return reactor;
   }
 
@@ -183,7 +183,8 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     }
   }
 
-  grpc::Status PassOn(int signal) {
+  grpc::Status PassOn(const v1::SignalRequest& request) {
+    const int signal = request.signal();
     if (std::ranges::find(kSignals, signal) == kSignals.end()) {
       return {grpc::StatusCode::INVALID_ARGUMENT,
               "signal " + std::to_string(signal) + " is none that a job can be sent"};
@@ -192,7 +193,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
       const std::lock_guard lock(mutex_);
       if (ended_ || closed_) return has_ended_;
     }
-    requests_.signal(signal);
+    requests_.signal(signal, request.by());
     return grpc::Status::OK;
   }
 

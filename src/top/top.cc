@@ -114,7 +114,7 @@ class TakenSignals {
 // Like Ctrl-C in the job's terminal.
 Status AskToStop(const std::string& job_id, const std::stop_token&) {
   AD_ASSIGN_OR_RETURN(const control::JobClient client, control::JobClient::Connect(job_id));
-  return client.Signal(SIGINT);
+  return client.Signal(SIGINT, "`autodist top`");
 }
 
 Result<v1::JobStacks> AskForStacks(const std::string& job_id, const std::stop_token& stop) {

@@ -55,7 +55,7 @@ Status AskToStop(const std::string& id) {
     return OkStatus();
   }
   AD_ASSIGN_OR_RETURN(const control::JobClient client, control::JobClient::Connect(id));
-  return client.Signal(SIGTERM);
+  return client.Signal(SIGTERM, "the web page");
 }
 
 }  // namespace

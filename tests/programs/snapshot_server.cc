@@ -94,7 +94,7 @@ int Serve(int argc, char** argv) {
                          .progress = !plain},
                         scene, argv[1], argc > 5 ? argv[5] : "");
   control::JobRequests requests;
-  requests.signal = [](int signal) {
+  requests.signal = [](int signal, const std::string&) {
     std::printf("signal %d\n", signal);
     std::fflush(stdout);
   };

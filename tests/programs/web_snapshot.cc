@@ -470,7 +470,9 @@ int Main(const std::vector<std::string>& words) {
   };
   if (ended) return keep(), 0;
   control::JobRequests requests;
-  requests.signal = [&](int signal) { std::printf("signal %d\n", signal), std::fflush(stdout); };
+  requests.signal = [&](int signal, const std::string&) {
+    std::printf("signal %d\n", signal), std::fflush(stdout);
+  };
   requests.get_status = [&](const auto& answer) { answer(job.Status()); };
   requests.get_stacks = [&](const auto&, const auto& answer) {
     v1::JobStacks stacks;

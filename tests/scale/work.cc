@@ -82,7 +82,7 @@ class Work {
     loop_.After(after, [this, &job, known] {
       v1::GetSnapshotRequest request;
       request.set_known(known);
-      job.Requests("").snapshots.snapshot(request, [this, &job](const auto& snapshot) {
+      job.Requests().snapshots.snapshot(request, [this, &job](const auto& snapshot) {
         if (snapshot->job().phase() == v1::JOB_PHASE_RUNNING || snapshot->job().phase() == 0) {
           View(job, kViewerInterval, snapshot->version());
         }

@@ -24,7 +24,7 @@ class Client {
       : thread_([this, job_id](const std::stop_token& stop) {
           while (!stop.stop_requested()) {
             const auto job = control::JobClient::Connect(job_id);
-            while (job.ok() && job->Signal(SIGUSR1).ok()) ++sent_;
+            while (job.ok() && job->Signal(SIGUSR1, "").ok()) ++sent_;
           }
         }) {}
   size_t sent() const { return sent_; }

@@ -29,9 +29,10 @@ class JobServerTest : public testing::Test {
  protected:
   std::unique_ptr<JobServer> Start(const std::string& job) {
     JobRequests requests;
-    requests.signal = [this](int signal) {
+    requests.signal = [this](int signal, const std::string& by) {
       const std::lock_guard lock(mutex_);
       signals_.push_back(signal);
+      senders_.push_back(by);
     };
     requests.get_stacks = [this](const v1::GetStacksRequest& request,
                                  JobRequests::StacksAnswer answer) {
@@ -51,6 +52,7 @@ class JobServerTest : public testing::Test {
   const test::Session session_;
   std::mutex mutex_;
   std::vector<int> signals_;
+  std::vector<std::string> senders_;
   std::promise<std::pair<v1::GetStacksRequest, JobRequests::StacksAnswer>> asked_;
 };
 
@@ -148,19 +150,20 @@ TEST_F(JobServerTest, ForwardsSignals) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
   for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2}) {
-    EXPECT_TRUE(client->Signal(signal).ok());
+    EXPECT_TRUE(client->Signal(signal, "a test").ok());
   }
   EXPECT_THAT(signals_, ElementsAre(SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2));
+  EXPECT_THAT(senders_, testing::Each("a test"));
 }
 
 TEST_F(JobServerTest, RefusesOtherSignals) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
   for (const int signal : {0, -1, 9, SIGSTOP, SIGCHLD, 1 << 20}) {
-    EXPECT_EQ(client->Signal(signal).code(), StatusCode::kInvalidArgument) << signal;
+    EXPECT_EQ(client->Signal(signal, "").code(), StatusCode::kInvalidArgument) << signal;
   }
   server->End(Job(v1::JOB_PHASE_ENDED));
-  EXPECT_EQ(client->Signal(SIGTERM).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(client->Signal(SIGTERM, "").code(), StatusCode::kFailedPrecondition);
   EXPECT_TRUE(signals_.empty());
 }
 

@@ -30,7 +30,10 @@ class RunningJob {
   RunningJob(const test::Session& session, const std::string& id)
       : id_(id), folder_(session.folder().path() + "/" + id) {
     control::JobRequests requests;
-    requests.signal = [this](int signal) { signal_ = signal; };
+    requests.signal = [this](int signal, const std::string& by) {
+      EXPECT_EQ(by, "the web page");
+      signal_ = signal;
+    };
     requests.get_status = [this](const auto& answer) { answer(Status()); };
     requests.get_stacks = [](const auto&, const auto& answer) { answer(v1::JobStacks()); };
     requests.snapshots.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {

@@ -31,7 +31,7 @@ class DiagnoserTest : public test::JobTest {
  protected:
   void AskAt(seconds time) {
     loop_.After(time, [this] {
-      job_->Requests("a test").snapshots.diagnosis([this](const Result<v1::JobDiagnosis>& answer) {
+      job_->Requests().snapshots.diagnosis([this](const Result<v1::JobDiagnosis>& answer) {
         answers_.push_back(answer.ok() ? answer->issue().what() : Message(answer.status()));
       });
     });
@@ -143,7 +143,7 @@ TEST_F(DiagnoserTest, AStallHasTheCauseThatAClientHasFoundBefore) {
   loop_.After(seconds(12), [this] { nodes_[1].stacks.clear(); });
   std::string shown;
   loop_.After(seconds(45), [this, &shown] {
-    job_->Requests("a test").snapshots.snapshot(
+    job_->Requests().snapshots.snapshot(
         {}, [&shown](std::shared_ptr<const v1::JobSnapshot> snapshot) {
           for (const v1::Issue& issue : snapshot->issues()) shown += issue.what() + "\n";
         });

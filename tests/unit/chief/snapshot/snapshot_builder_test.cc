@@ -26,7 +26,7 @@ class SnapshotBuilderTest : public JobTest {
     loop_.After(after, [this, &into, known] {
       v1::GetSnapshotRequest request;
       if (known) request.set_known(*known);
-      job_->Requests("").snapshots.snapshot(
+      job_->Requests().snapshots.snapshot(
           request,
           [&into](const std::shared_ptr<const v1::JobSnapshot>& snapshot) { into = *snapshot; });
     });
@@ -84,7 +84,7 @@ TEST_F(SnapshotBuilderTest, AClientWithTheCurrentVersionGetsOnlyChanges) {
 TEST_F(SnapshotBuilderTest, AllClientsGetTheSameSnapshotUntilItChanges) {
   std::vector<std::shared_ptr<const v1::JobSnapshot>> snapshots;
   const auto ask = [&] {
-    job_->Requests("").snapshots.snapshot({}, [&](std::shared_ptr<const v1::JobSnapshot> snapshot) {
+    job_->Requests().snapshots.snapshot({}, [&](std::shared_ptr<const v1::JobSnapshot> snapshot) {
       snapshots.push_back(snapshot);
     });
   };
