@@ -1,7 +1,9 @@
 #include "chief/job_runner.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/quantity.h"
@@ -398,13 +400,16 @@ void JobRunner::AwaitAgents() {
 }
 
 void JobRunner::WarnOfStayingAgents() {
-  const std::string clean = CommandForNodes("clean", parts_.options.request());
+  std::vector<std::string> silent;
   for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
-    if (!parts_.nodes.state(node).alive()) continue;
+    if (parts_.nodes.state(node).alive()) silent.push_back(parts_.AddressOf(node));
+  }
+  if (!silent.empty()) {
+    const std::string clean = CommandForNodes("clean", parts_.options.request());
     parts_.console.Log(LogLevel::kWarning,
-                       parts_.AddressOf(node) +
-                           ": the agent did not confirm that the job ended there; what may "
-                           "be left ends with its lease" +
+                       AFewOf(silent) +
+                           ": no agent there confirmed that the job ended; what may be left ends "
+                           "with its lease" +
                            (clean.empty() ? "" : ", or by `" + clean + "`"));
   }
   if (!departures_.over()) return;

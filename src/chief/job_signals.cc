@@ -15,8 +15,8 @@ using Action = StopPolicy::Action;
 
 namespace {
 
-// Said once no more is waited for.
-constexpr char kNoMore[] = "waiting no longer; what may be left on nodes ends with its lease";
+// Said once no more is waited for. What may be left is reported at the end.
+constexpr char kNoMore[] = "waiting no longer";
 
 // "for up to 40 s".
 std::string UpTo(Loop::Time limit, Loop::Time now) {

@@ -481,7 +481,7 @@ Status CheckDevicesToStart(const spec::ResourceSpec& spec, const v1::JobRequest&
          : request.has_spec() ? "in " + request.spec()
                               : std::string("-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES="));
   }
-  return CheckDevicesCounted(spec, "nothing was started", hint);
+  return CheckDevicesCounted(spec, "no rank was started", hint);
 }
 
 }  // namespace autodist::cli

@@ -123,7 +123,7 @@ echo "--- init"; autodist init --hosts 10.77.0.1,10.77.0.2 --output made.yaml; e
 autodist run --spec made.yaml -- touch started; echo "[$?]"; ls started
 """)
     parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
-    assert "nothing was started, because 1 of 2 nodes did not report the devices:" in parts["run"], said
+    assert "no rank was started, because 1 of 2 nodes did not report the devices:" in parts["run"], said
     assert reason in parts["run"] and "restart the node" in parts["run"] and "--hosts 10.77.0.2:N" in parts["run"], said
     assert "[125]\nls: cannot access 'started'" in parts["run"], said
     assert "3 of 4" in parts["given"] and "[0]\n" in parts["given"], said
@@ -159,7 +159,7 @@ echo "--- init"; autodist init --hosts 10.77.0.1,10.77.0.2
     parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
     why = "neither nvidia-smi nor a driver found, though the PCI bus has an NVIDIA GPU"
     for nodes in ("", "--hosts 10.77.0.1,10.77.0.2"):
-        assert "nothing was started, because" in parts[nodes] and why in parts[nodes], said
+        assert "no rank was started, because" in parts[nodes] and why in parts[nodes], said
         assert "[125]\n" in parts[nodes] and "on cpu" not in parts[nodes], said
     assert f"2 ranks on 1 node, on CPUs ({why})" in parts["-n 2"], said
     assert parts["-n 2"].count("on cpu") == 2 and "[0]\n" in parts["-n 2"], said

@@ -25,7 +25,7 @@ echo "--- doctor"; autodist doctor --spec "$1" -- ./gone.py; echo "[$?]"
 """)
     crlf = of(said, "./crlf.sh")
     assert r"begins with `#!/bin/bash\r`" in crlf and r"sed -i 's/\r$//' ./crlf.sh" in crlf, said
-    assert "nothing was started" in crlf and "[127]" in crlf, said
+    assert "no rank was started" in crlf and "[127]" in crlf, said
     gone = of(said, "./gone.py")
     assert "the interpreter of ./gone.py, /opt/envs/gone/bin/python, does not exist" in gone, said
     assert gone.count("does not exist") == 1 and "[127]" in gone, said  # of both nodes

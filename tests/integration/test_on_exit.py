@@ -51,7 +51,7 @@ def test_a_job_that_is_not_started(autodist, tmp_path):
     assert autodist("run", "--no-preflight", "--on-exit", HOOK, "--", "./train").code == 127
     values = hook_values(tmp_path)
     assert values["OUTCOME"] == "not started" and values["EXIT_CODE"] == "127" and values["WORLD_SIZE"] == "1"
-    assert values["CAUSE"].startswith("nothing was started")
+    assert values["CAUSE"].startswith("no rank was started")
 
 
 def test_a_detached_job(autodist, tmp_path):

@@ -66,7 +66,7 @@ def test_a_taken_master_port_is_reported(autodist):
         port = other.getsockname()[1]
         outcome = autodist("run", "--no-preflight", "--master-port", str(port), "--", "echo", "ran")
     assert outcome.code == 125
-    assert f"nothing was started: port {port} on localhost is in use" in outcome.err
+    assert f"no rank was started: port {port} on localhost is in use" in outcome.err
     assert "choose another port with --master-port" in outcome.err
     assert "ran" not in outcome.out
 

@@ -163,7 +163,7 @@ StartEvent AttemptStarter::Refuse(const Status& why) {
 
 // For an attempt that cannot start because of `why`, whose text does not say so.
 StartEvent AttemptStarter::RefuseStart(const Status& why) {
-  return Refuse(Annotate(why, making_.number == 0 ? "nothing was started" : "restart"));
+  return Refuse(Annotate(why, making_.number == 0 ? "no rank was started" : "restart"));
 }
 
 std::unique_ptr<Attempt> AttemptStarter::FirstAttempt() {

@@ -28,7 +28,7 @@
 namespace autodist::chief {
 
 // Why no attempt could be made.
-inline constexpr char kInterrupted[] = "interrupted before anything was started";
+inline constexpr char kInterrupted[] = "interrupted before a rank was started";
 struct NotStarted {
   int exit_code;       // of `autodist run`, for the first attempt
   std::string report;  // cause and remedy

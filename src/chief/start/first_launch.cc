@@ -61,7 +61,7 @@ Status FirstLaunch::Check(const std::set<uint32_t>& without) const {
   if (diagnosis::IsBad(diagnosis)) {
     const std::string doctor = CommandForNodes("doctor", job_.options.request());
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                            "nothing was started, because preflight checks failed:\n" +
+                            "no rank was started, because preflight checks failed:\n" +
                                 diagnosis::IssuesAsText(diagnosis, v1::CHECK_RESULT_BAD)),
                       doctor.empty() ? "" : "run `" + doctor + "` for more checks");
   }

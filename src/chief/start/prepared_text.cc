@@ -81,7 +81,7 @@ std::string LaunchReport(const v1::Diagnosis& diagnosis, size_t nodes, uint32_t 
   const std::string which =
       nodes == 1 ? "the node"
                  : std::to_string(failed.size()) + " of " + std::to_string(nodes) + " nodes";
-  const char* const what = attempt == 0 ? "nothing was started" : "the restart failed";
+  const char* const what = attempt == 0 ? "no rank was started" : "the restart failed";
   return std::string(what) + ", because " + which + " cannot run the job:\n" + text;
 }
 

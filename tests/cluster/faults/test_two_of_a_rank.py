@@ -268,7 +268,7 @@ def test_a_spare_replaces_a_node_that_cannot_be_prepared_again(begin, folder_on_
     job.attempt_runs(1, RESTART_LIMIT_S)
     assert job.nodes_of(1) == {0: address(1), 1: address(OTHER)}
     outcome = job.ends_well()
-    assert f"{address(LOST)}" in outcome.err and "nothing was started" not in outcome.err
+    assert f"{address(LOST)}" in outcome.err and "no rank was started" not in outcome.err
 
 
 def test_two_nodes_that_cannot_be_prepared_again_and_one_spare_end_the_job(begin, folder_on_each_host):

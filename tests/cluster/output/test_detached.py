@@ -133,7 +133,7 @@ def test_ctrl_c_at_the_terminal_before_the_ranks_run(folder, spec):
     terminal.type(termios.tcgetattr(terminal.fd)[6][termios.VINTR])
     said = terminal.read()
     assert terminal.wait() == 130
-    assert "interrupted before anything was started" in said
+    assert "interrupted before a rank was started" in said
     terminal.close()
 
 

@@ -86,7 +86,7 @@ TEST_F(BusyDevicesTest, CtrlCEndsTheWait) {
   Signal(seconds(30));
   EXPECT_EQ(Run(), 130);
   EXPECT_LT(took_, seconds(31));
-  EXPECT_THAT(messages_, HasSubstr("interrupted before anything was started"));
+  EXPECT_THAT(messages_, HasSubstr("interrupted before a rank was started"));
 }
 
 TEST_F(BusyDevicesTest, TheOlderOfTwoWaitingJobsIsFirst) {

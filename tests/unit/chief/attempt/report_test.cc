@@ -883,7 +883,7 @@ TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
   AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_ACTIVATION, "no environment");
   AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE, "no program");
   EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes, false),
-            "nothing was started, because 2 of 3 nodes cannot run the job:\n"
+            "no rank was started, because 2 of 3 nodes cannot run the job:\n"
             "  10.0.0.2:\n"
             "    refused\n"
             "    hint: start sshd\n"
@@ -901,7 +901,7 @@ TEST(LaunchReportTest, ASingleNodeIsNotCounted) {
   std::vector<launch::LaunchedNode> nodes(1);
   AddIssue(nodes[0], v1::PREPARE_ISSUE_KIND_ACTIVATION, "no environment");
   EXPECT_THAT(LaunchReport(*plan::MakePlan(input), nodes, false),
-              HasSubstr("nothing was started, because the node cannot run the job:\n"));
+              HasSubstr("no rank was started, because the node cannot run the job:\n"));
 }
 
 TEST(LaunchReportTest, IdenticalIssuesOfNodesAreGrouped) {
@@ -911,7 +911,7 @@ TEST(LaunchReportTest, IdenticalIssuesOfNodesAreGrouped) {
   nodes[2].status = WithRemedy(Error(StatusCode::kUnavailable, "connecting to 10.0.0.3: refused"),
                                "start sshd on node3");
   EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes, false),
-            "nothing was started, because 2 of 3 nodes cannot run the job:\n"
+            "no rank was started, because 2 of 3 nodes cannot run the job:\n"
             "  10.0.0.2, node3:\n"
             "    connecting to NODE: refused\n"
             "    hint: start sshd on NODE");

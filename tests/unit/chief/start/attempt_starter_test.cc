@@ -328,7 +328,7 @@ TEST_F(SecondPlanTest, ANodeThatIsLostBeforeItEndsTheStart) {
   Start(0);
   ExpectRefused(
       kExitCannotLaunch,
-      "nothing was started: the job needs 3 nodes and has 2; 10.0.0.2 is lost: no answer");
+      "no rank was started: the job needs 3 nodes and has 2; 10.0.0.2 is lost: no answer");
   EXPECT_LE(took_, 2 * kLease + seconds(1));
 }
 
