@@ -26,17 +26,6 @@ size_t Columns(std::string_view text) {
   return columns;
 }
 
-// Truncates the text to this width.
-std::string CutTo(const std::string& text, size_t columns) {
-  if (Columns(text) <= columns) return text;
-  std::string_view rest = text;
-  size_t kept = 0;
-  for (size_t used = TakeCharacter(rest); used < columns; used += TakeCharacter(rest)) {
-    kept = text.size() - rest.size();
-  }
-  return text.substr(0, kept) + "…";
-}
-
 // The widths of all columns but the last, with the blanks behind each.
 std::vector<size_t> Widths(const std::vector<TextRow>& rows) {
   std::vector<size_t> widths(rows.front().size() - 1);
@@ -53,6 +42,16 @@ size_t Sum(const std::vector<size_t>& widths) {
 }
 
 }  // namespace
+
+std::string CutTo(const std::string& text, size_t columns) {
+  if (Columns(text) <= columns) return text;
+  std::string_view rest = text;
+  size_t kept = 0;
+  for (size_t used = TakeCharacter(rest); used < columns; used += TakeCharacter(rest)) {
+    kept = text.size() - rest.size();
+  }
+  return text.substr(0, kept) + "…";
+}
 
 size_t LastColumn(const std::vector<TextRow>& rows) { return Sum(Widths(rows)); }
 

@@ -14,6 +14,9 @@ using TextRow = std::vector<std::string>;
 // the maximum width of a line, to which the last cell is cut: "./train --lr…".
 std::string TextTable(const std::vector<TextRow>& rows, size_t width = 0);
 
+// Returns the text, cut to this width if it is longer: "./train --lr…".
+std::string CutTo(const std::string& text, size_t columns);
+
 // Returns the column, from 0, at which the last cells begin.
 size_t LastColumn(const std::vector<TextRow>& rows);
 

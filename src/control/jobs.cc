@@ -16,13 +16,13 @@
 #include "base/host_name.h"
 #include "base/parallel.h"
 #include "base/shell_quote.h"
+#include "base/text_table.h"
 #include "base/utf8.h"
 #include "control/job_client.h"
 #include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/prune.h"
 #include "control/silent_chief.h"
-#include "display/screen.h"
 #include "slurm/ended_job.h"
 
 namespace autodist::control {
@@ -261,7 +261,7 @@ std::string Described(const v1::JobStatus& job) {
       job.job_id() + (job.name().empty() ? "" : " (" + base::Printable(job.name()) + ")");
   if (job.command().empty() && job.working_directory().empty()) return text;
   const std::string command = base::ShellLine({job.command().begin(), job.command().end()});
-  text += ": " + display::Cut(base::Printable(command), kMaxCommand);
+  text += ": " + base::CutTo(base::Printable(command), kMaxCommand);
   if (job.working_directory().empty()) return text;
   return text + (command.empty() ? "in " : ", in ") + base::Printable(job.working_directory());
 }

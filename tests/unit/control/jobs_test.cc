@@ -101,6 +101,16 @@ TEST(FindJobTest, OfAnUnknownNameTheNearestJobIsListedFirst) {
             "  job-147\n  job-146");
 }
 
+TEST(DescribedTest, ALongCommandIsCutVisibly) {
+  v1::JobStatus job;
+  job.set_job_id("job-1");
+  job.set_working_directory("/home");
+  *job.add_command() = std::string(60, 'x');
+  EXPECT_EQ(Described(job), "job-1: " + std::string(60, 'x') + ", in /home");
+  *job.add_command() = "y";
+  EXPECT_EQ(Described(job), "job-1: " + std::string(59, 'x') + "…, in /home");
+}
+
 v1::JobNote Named(const std::string& name) {
   v1::JobNote note;
   note.mutable_job()->set_name(name);
