@@ -240,11 +240,10 @@ void WarnOfSlurm(const v1::JobRequest& request) {
   }
   const auto kill_wait = slurm::SlurmKillWait();
   if (!kill_wait.ok() || request.grace() <= static_cast<double>(kill_wait->count())) return;
-  base::Log(
-      base::LogLevel::kWarning,
-      "ranks have at most " + base::Seconds(*kill_wait) +
-          " to exit when Slurm cancels the job (KillWait), in spite of --grace; for all of it "
-          "before the time limit: --timeout, shorter by that time");
+  const std::chrono::milliseconds grace(static_cast<int64_t>(request.grace() * 1000));
+  base::Log(base::LogLevel::kWarning, "ranks have at most " + base::Seconds(*kill_wait) +
+                                          " to exit when Slurm ends the job (KillWait), not the " +
+                                          base::Seconds(grace) + " of --grace");
 }
 
 // Runs in each pod except the chief's.
