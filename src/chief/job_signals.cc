@@ -46,7 +46,8 @@ void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
 void JobSignals::PassOn(int signal) {
   parts_.nodes.SendToAll(Fleet::SignalTo(signal));
   if (parts_.recorder.phase() != v1::JOB_PHASE_RUNNING) return;
-  const std::string what = base::SignalName(signal) + " is passed on to all ranks";
+  const std::string what = base::SignalName(signal) + " is passed on to " +
+                           (run_.state().running() == 1 ? "the rank" : "all ranks");
   parts_.console.Log(LogLevel::kInfo, what);
   parts_.recorder.Record(what);
 }

@@ -234,7 +234,7 @@ def test_a_signal_that_was_passed_on_is_named(start):
     job.interrupt(signal.SIGUSR1)
     outcome = job.finish()
     assert outcome.code == 128 + signal.SIGUSR1
-    assert "autodist: SIGUSR1 is passed on to all ranks\n" in outcome.err
+    assert "autodist: SIGUSR1 is passed on to the rank\n" in outcome.err
     assert report_of(outcome)[0].endswith("was ended by SIGUSR1, which autodist passed on")
 
 

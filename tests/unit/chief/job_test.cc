@@ -161,8 +161,10 @@ TEST_F(JobTest, ASingleRankThatIsLeftIsNotSaidToBeSeveral) {
   loop_.After(seconds(2), [this] {
     for (const uint32_t node : {0u, 1u}) nodes_[node].ExitAll(0);
   });
+  Signal(seconds(4), SIGUSR1);
   Signal(seconds(5));
   EXPECT_EQ(Run(), 130);
+  EXPECT_THAT(messages_, HasSubstr("SIGUSR1 is passed on to the rank\n"));
   EXPECT_THAT(messages_, HasSubstr("SIGINT: the rank has 30 s to exit; repeat to kill it\n"));
 }
 
