@@ -73,28 +73,38 @@ void AddIssue(std::vector<IssueLine>& lines, const v1::Issue& issue, bool first,
   }
 }
 
-// Shows the report of a job that ended without a known issue.
-void AddReport(std::vector<IssueLine>& lines, const v1::JobStatus& job, int columns) {
+// Adds a text of several lines.
+void AddText(std::vector<IssueLine>& lines, const std::string& text, v1::Mark mark, int columns) {
   constexpr size_t kMaxRows = 4;
   std::vector<std::string> rows;
-  for (const std::string_view line : base::Lines(job.report())) {
+  for (const std::string_view line : base::Lines(text)) {
     for (std::string& row : Wrapped(std::string(line), columns - 5)) rows.push_back(std::move(row));
   }
   if (rows.size() > kMaxRows) rows.resize(kMaxRows);
+  std::string glyph;
+  AppendCharacter(glyph, GlyphOf(mark));
   for (size_t i = 0; i < rows.size(); ++i) {
-    lines.push_back({i == 0 ? "✕" : " ", rows[i], "", StyleOf(v1::MARK_FAILED)});
+    lines.push_back({i == 0 ? glyph : " ", rows[i], "", StyleOf(mark)});
   }
 }
 
 std::vector<IssueLine> IssueLines(const Scene& scene, int columns) {
   std::vector<IssueLine> lines;
+  // First, because the issues below are then as last known.
+  if (const Status& why = scene.view.no_answer; !why.ok()) {
+    AddText(lines, Message(why), v1::MARK_DISCONNECTED, columns);
+    if (!Remedy(why).empty()) AddText(lines, Remedy(why), v1::MARK_NONE, columns);
+  }
   const auto& issues = scene.snapshot.issues();
   for (const v1::Issue& issue : issues) {
     if (lines.size() >= kMaxIssues && !scene.view.evidence) break;
     AddIssue(lines, issue, lines.empty(), scene.view, columns);
   }
   const v1::JobStatus& job = scene.snapshot.job();
-  if (issues.empty() && job.exit_code() != 0) AddReport(lines, job, columns);
+  // The report of a job that ended without a known issue.
+  if (issues.empty() && job.exit_code() != 0) {
+    AddText(lines, job.report(), v1::MARK_FAILED, columns);
+  }
   return lines;
 }
 

@@ -126,10 +126,6 @@ void DrawFoot(const Area& area, const Scene& scene) {
     area.Put(0, 1, view.notice, {.fore = kYellow});
     return;
   }
-  if (!view.issue.empty()) {
-    area.Put(0, 1, "↻ " + view.issue, StyleOf(v1::MARK_DISCONNECTED));
-    return;
-  }
   area.Put(0, 1, KeyHints(view, Runs(scene.snapshot.job())), kLabel);
 }
 

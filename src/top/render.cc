@@ -218,7 +218,8 @@ Frame RenderWaiting(const std::string& job_id, const ViewState& view) {
   Frame frame(view.columns, std::max(view.rows, 1));
   const Area area(frame);
   area.Put(0, 1, "autodist top  " + job_id, kStrong);
-  area.Put(2, 1, view.issue.empty() ? "waiting for the job's state …" : view.issue, kLabel);
+  area.Put(2, 1, view.no_answer.ok() ? "waiting for the job's state …" : Message(view.no_answer),
+           kLabel);
   area.Put(view.rows - 1, 1, "q quit", kLabel);
   return frame;
 }

@@ -323,7 +323,7 @@ class Window {
 
   void TakeAge() {
     constexpr milliseconds kToTell{3000};
-    view_.issue = update_.issue.ok() ? "" : Message(update_.issue);
+    view_.no_answer = update_.issue;
     if (!update_.snapshot || !Runs(update_.snapshot->job())) {
       view_.chief_silence = milliseconds(0);
       return;

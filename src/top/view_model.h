@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "autodist/status.h"
 #include "autodist/v1/snapshot.pb.h"
 #include "top/frame.h"
 
@@ -82,7 +83,7 @@ struct ViewState {
 
   std::string notice;                         // the result of a key
   std::chrono::milliseconds chief_silence{};  // since the chief's last answer
-  std::string issue;                          // why the chief does not answer; empty: it answers
+  Status no_answer;                           // why the chief does not answer
 };
 
 // Formats numbers and times for the window. Three or four digits: "0.067", "1.47", "15.3", "1,180".

@@ -200,7 +200,7 @@ def test_values_stay_when_the_chief_does_not_answer(job, top):
     seen.until(shows("● running", "node4"))
     served.process.send_signal(signal.SIGSTOP)
     try:
-        seen.until(shows("no answer for", "as of 14:3", "node4"))
+        seen.until(shows("no answer for", "as of 14:3", "node4", "does not answer"))
     finally:
         served.process.send_signal(signal.SIGCONT)
     seen.until(lambda lines: "no answer for" not in "\n".join(lines))

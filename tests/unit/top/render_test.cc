@@ -266,8 +266,14 @@ TEST_F(RenderTest, AMissingAnswerIsReported) {
   const Example example = ExampleOf("slow");
   ViewState view = Size(80, 24);
   view.chief_silence = std::chrono::seconds(12);
+  view.no_answer = WithRemedy(
+      Error(StatusCode::kDeadlineExceeded, "its chief (process 4711 on " + std::string(40, 'h') +
+                                               ") does not answer: it is stopped (state T)"),
+      "`kill -CONT 4711` continues it");
   EXPECT_THAT(Draw(example.snapshot, example.history, view).Text(),
-              HasSubstr("no answer for 12 s · as of 14:36:22"));
+              testing::AllOf(HasSubstr("no answer for 12 s · as of 14:36:22"),
+                             HasSubstr("it is stopped (state T)"),
+                             HasSubstr("`kill -CONT 4711` continues it")));
 }
 
 TEST_F(RenderTest, ASingleCurveUsesTheWholeWidth) {
