@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "base/folder_entries.h"
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/shell_quote.h"
 #include "base/utf8.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
@@ -468,18 +470,22 @@ Status CheckDevicesCounted(const spec::ResourceSpec& spec, const std::string& co
 }
 
 Status CheckDevicesToStart(const spec::ResourceSpec& spec, const v1::JobRequest& request) {
-  // A number does not help to reach a node.
-  const auto first = std::ranges::find_if(
-      spec.nodes, [](const spec::Node& node) { return !node.counted.ok() && node.reached; });
+  std::set<std::string> uncounted;
+  for (const spec::Node& node : spec.nodes) {
+    // A number does not help to reach a node.
+    if (!node.counted.ok() && node.reached) uncounted.insert(node.address);
+  }
+  const auto needs_number = [&](const std::string& host) { return uncounted.contains(host); };
   std::string hint;
-  if (first != spec.nodes.end()) {
-    const bool ipv6 = first->address.find(':') != std::string::npos;
-    hint =
-        "correct that, or give the number of ranks: " +
-        (request.has_hosts()
-             ? "--hosts " + (ipv6 ? "[" + first->address + "]" : first->address) + ":N"
-         : request.has_spec() ? "in " + request.spec()
-                              : std::string("-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES="));
+  if (!uncounted.empty()) {
+    hint = "correct that, or give the number of ranks: ";
+    if (request.has_hosts()) {
+      hint += "--hosts " + base::ShellQuote(spec::WithPlaceholders(request.hosts(), needs_number));
+    } else if (request.has_spec()) {
+      hint += "in " + request.spec();
+    } else {
+      hint += "-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES=";
+    }
   }
   return CheckDevicesCounted(spec, "no rank was started", hint);
 }

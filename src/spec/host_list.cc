@@ -1,5 +1,7 @@
 #include "spec/host_list.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -336,6 +338,36 @@ HostList HostCollector::Take(const std::string& nothing) {
   return std::move(list_);
 }
 
+namespace {
+
+// The hosts between two commas: blanks also separate.
+std::vector<std::string_view> WordsOf(std::string_view part) {
+  std::vector<std::string_view> words;
+  for (part = Trimmed(part); !part.empty(); part = Trimmed(part.substr(words.back().size()))) {
+    words.push_back(part.substr(0, part.find_first_of(" \t")));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string WithPlaceholders(std::string_view text,
+                             const std::function<bool(const std::string& host)>& needs_number) {
+  const std::string plain = InAscii(text);
+  std::vector<std::string> words;
+  for (const std::string_view part : SplitHostList(plain)) {
+    for (const std::string_view word : WordsOf(part)) {
+      const auto [user, host, number] = SplitHostWord(word);
+      words.emplace_back(word);
+      if (number || !std::ranges::any_of(ExpandHostRange(host).names, needs_number)) continue;
+      const bool is_v6 = host.find(':') != std::string_view::npos;
+      words.back() = (user ? std::string(*user) + "@" : "") +
+                     (is_v6 ? "[" + std::string(host) + "]" : std::string(host)) + ":N";
+    }
+  }
+  return absl::StrJoin(words, ",");
+}
+
 HostList ParseHosts(std::string_view given) {
   const std::string plain = InAscii(given);
   const std::string_view text = plain;
@@ -344,15 +376,11 @@ HostList ParseHosts(std::string_view given) {
     return HostCollector::Place{0, static_cast<size_t>(word.data() - text.data()) + 1};
   };
   for (const std::string_view part : SplitHostList(text)) {
-    std::string_view rest = Trimmed(part);
-    if (rest.empty()) {
-      collector.Report(place(rest), "a host is missing here; hosts are separated by one comma");
+    if (Trimmed(part).empty()) {
+      collector.Report(place(Trimmed(part)),
+                       "a host is missing here; hosts are separated by one comma");
     }
-    while (!rest.empty()) {  // blanks also separate
-      const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
-      collector.AddWord(word, {}, place(word));
-      rest = Trimmed(rest.substr(word.size()));
-    }
+    for (const std::string_view word : WordsOf(part)) collector.AddWord(word, {}, place(word));
   }
   return collector.Take("no host");
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -83,6 +84,11 @@ HostWord SplitHostWord(std::string_view word);
 
 // Parses "user@a:4,b,gpu[01-16]:8,[fd00::1]:2"; `:N` is the number of devices.
 HostList ParseHosts(std::string_view text);
+
+// Returns such a list with ":N" after each host, or range with a host, that needs a number and has
+// none: for a hint.
+std::string WithPlaceholders(std::string_view text,
+                             const std::function<bool(const std::string& host)>& needs_number);
 
 // Collects the hosts of one list, for the parsers. Not thread-safe.
 class HostCollector {

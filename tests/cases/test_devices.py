@@ -124,7 +124,7 @@ autodist run --spec made.yaml -- touch started; echo "[$?]"; ls started
 """)
     parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
     assert "no rank was started, because 1 of 2 nodes did not report the devices:" in parts["run"], said
-    assert reason in parts["run"] and "restart the node" in parts["run"] and "--hosts 10.77.0.2:N" in parts["run"], said
+    assert reason in parts["run"] and "restart the node" in parts["run"] and "ranks: --hosts 10.77.0.1,10.77.0.2:N\n" in parts["run"], said
     assert "[125]\nls: cannot access 'started'" in parts["run"], said
     assert "3 of 4" in parts["given"] and "[0]\n" in parts["given"], said
     assert "its GPUs cannot be counted: " + reason in parts["doctor"] and "[1]\n" in parts["doctor"], said

@@ -27,6 +27,27 @@ std::vector<std::string> Issues(const HostList& list) {
   return texts;
 }
 
+struct PlaceholderCase {
+  std::string hosts;
+  std::string with;
+};
+
+TEST(WithPlaceholdersTest, KeepsTheWholeList) {
+  const std::vector<std::string> needs = {"b", "gpu2", "fd00::1"};
+  for (const auto& [hosts, with] : {PlaceholderCase{"a,b", "a,b:N"},
+                                    {"ann@b,a:4", "ann@b:N,a:4"},
+                                    {"b:2,a", "b:2,a"},
+                                    {"a b", "a,b:N"},
+                                    {"gpu[1-3],c[1,2]", "gpu[1-3]:N,c[1,2]"},
+                                    {"fd00::1,fd00::2", "[fd00::1]:N,fd00::2"},
+                                    {"[fd00::1]", "[fd00::1]:N"}}) {
+    EXPECT_EQ(
+        WithPlaceholders(
+            hosts, [&](const std::string& host) { return testing::Value(needs, Contains(host)); }),
+        with);
+  }
+}
+
 std::vector<HostEntry> Right(const HostList& list) {
   EXPECT_THAT(Issues(list), IsEmpty());
   return list.hosts;
