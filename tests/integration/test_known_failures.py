@@ -215,7 +215,7 @@ def test_a_helper_that_does_not_end_is_named(autodist, tmp_path):
     assert outcome.code == 0
     [line] = outcome.lines()[0]
     which = f"python3 (pid {line.split()[1]}) on localhost, which rank 0 left"
-    waiting = outcome.err.index(f"autodist: all ranks ended; waiting for {which}\n")
+    waiting = outcome.err.index(f"autodist: no rank runs any more; waiting for {which}\n")
     assert outcome.err.index(f"autodist: {which}, did not end in time and was killed\n") > waiting, outcome.err
     assert "behind" not in outcome.err and outcome.err.count("waiting for") == 1, outcome.err
 

@@ -35,7 +35,7 @@ std::string TextOfLeft(const v1::ProcessesLeft& left, const v1::NodePlan& node, 
   const auto others = static_cast<size_t>(left.processes_size() - 1);
   if (others > 0) which += ", and " + base::Count(others, "other") + " there";
   if (left.stage() == v1::LEFT_STAGE_AWAITED) {
-    return (all_ended ? "all ranks ended; waiting for " : "waiting for ") + which;
+    return (all_ended ? "no rank runs any more; waiting for " : "waiting for ") + which;
   }
   if (left.stage() != v1::LEFT_STAGE_KILLED) return "";
   return which + (others > 0 ? ", did not end in time and were killed"

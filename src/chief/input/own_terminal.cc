@@ -8,7 +8,8 @@ namespace autodist::chief {
 namespace {
 
 constexpr char kHelp[] =
-    "at the beginning of a line: ~. asks all ranks to end, and kills them if repeated; ~~ is a ~; "
+    "at the beginning of a line: ~. asks the job to end, and kills its ranks if repeated; ~~ is a "
+    "~; "
     "`autodist stacks`, logs and stop work from another terminal";
 
 }  // namespace

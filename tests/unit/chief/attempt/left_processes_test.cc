@@ -63,7 +63,7 @@ TEST(LeftProcessesTest, Texts) {
       {v1::LEFT_STAGE_AWAITED,
        {0},
        true,
-       "all ranks ended; waiting for python3 (pid 71) on host1, which rank 0 left"},
+       "no rank runs any more; waiting for python3 (pid 71) on host1, which rank 0 left"},
       {v1::LEFT_STAGE_AWAITED,
        {9, 0, 0},
        false,

@@ -794,7 +794,7 @@ TEST_F(EndReportTest, WhatIsAwaitedAfterTheRanksIsSaid) {
     attempt_.state().RankExited(exit);
   }
   EXPECT_EQ(attempt_.Take(1, LeftEvent(v1::LEFT_STAGE_AWAITED, 9)).to_record->what(),
-            "all ranks ended; waiting for python3 (pid 77) on 10.0.0.2, which a rank left");
+            "no rank runs any more; waiting for python3 (pid 77) on 10.0.0.2, which a rank left");
 }
 
 TEST_F(EndReportTest, AStageOfLeftProcessesIsTakenOnce) {
