@@ -98,7 +98,8 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
 
 Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key) {
   if (answer.match == KnownHosts::Match::kTrusted) return OkStatus();
-  return CauseError(cause::kOtherHostKey, {{"{key}", KnownHosts::Describe(key)}});
+  return CauseError(cause::kOtherHostKey,
+                    {{"{said}", "the server has " + KnownHosts::Describe(key)}});
 }
 
 Status KeyRefusedError(const RefusedLogin& login) {
@@ -187,10 +188,13 @@ std::string BannerIn(const std::string& said) {
 
 }  // namespace
 
-Status SshProgramError(const std::string& said, const std::string& host) {
+Status SshProgramError(const std::string& said, const std::string& host, bool pinned) {
   AD_RETURN_IF_ERROR(transport::ConfigurationError(said));
   AD_RETURN_IF_ERROR(SaidInBanner(BannerIn(said)));
   const transport::Cause* found = CauseIn(said, SaidBy::kSsh);
+  if (pinned && (found == &cause::kSshChangedHostKey || found == &cause::kSshUnknownHostKey)) {
+    found = &cause::kOtherHostKey;
+  }
   const bool busy = Has(said, "Exceeded MaxStartups") || Has(said, "Not allowed at this time");
   const auto words = busy ? std::nullopt : SaidByProxy(said);
   // A busy jump host reports that itself, with its address.

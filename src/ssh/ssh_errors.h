@@ -39,7 +39,7 @@ Status KeyRefusedError(const RefusedLogin& login);
 Status LoginInterruptedError(const std::string& banner, const std::string& message,
                              const std::string& why);
 
-// Converts the output of a failed `ssh` program.
-Status SshProgramError(const std::string& said, const std::string& host);
+// Converts the output of a failed `ssh` program. `pinned`: the spec has the host's keys.
+Status SshProgramError(const std::string& said, const std::string& host, bool pinned = false);
 
 }  // namespace autodist::ssh

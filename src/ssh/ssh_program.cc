@@ -211,8 +211,11 @@ void AddLogin(const v1::SshReach& reach, std::vector<std::string>& options,
 class SshProgramStream final : public transport::Stream {
  public:
   SshProgramStream(std::unique_ptr<transport::ProgramStream> program, std::string where,
-                   transport::Login login)
-      : program_(std::move(program)), where_(std::move(where)), login_(std::move(login)) {}
+                   transport::Login login, bool pinned)
+      : program_(std::move(program)),
+        where_(std::move(where)),
+        login_(std::move(login)),
+        pinned_(pinned) {}
 
   base::UniqueFd TakeSocket() override { return program_->TakeSocket(); }
   std::string StderrTail() const override { return program_->StderrTail(); }
@@ -227,7 +230,7 @@ class SshProgramStream final : public transport::Stream {
     }
     if (status != kExitOfSshItself) return OkStatus();
     while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();
-    return Annotate(transport::WithLogin(SshProgramError(said, where_), login_), where_);
+    return Annotate(transport::WithLogin(SshProgramError(said, where_, pinned_), login_), where_);
   }
   transport::Login login() const override { return login_; }
 
@@ -235,6 +238,7 @@ class SshProgramStream final : public transport::Stream {
   const std::unique_ptr<transport::ProgramStream> program_;
   const std::string where_;
   const transport::Login login_;
+  const bool pinned_;
 };
 
 }  // namespace
@@ -377,7 +381,7 @@ Result<std::unique_ptr<transport::Stream>> SshProgramTransport::Run(
   return std::make_unique<SshProgramStream>(
       std::move(program),
       reach_.host() + (jumps.empty() || jumps == "none" ? "" : " through " + jumps),
-      LoginTo(reach_));
+      LoginTo(reach_), reach_.host_keys_size() > 0);
 }
 
 }  // namespace autodist::ssh

@@ -180,13 +180,30 @@ inline constexpr Cause kHandshakeAborted{
     kResourceExhausted, "the server aborted the SSH handshake: {said}", kServersLog};
 inline constexpr Cause kHandshakeFails{kUnavailable, "SSH handshake: {said}",
                                        "test with `ssh`; see the server's log (journalctl -u ssh)"};
-inline constexpr Cause kNoCommonAlgorithm{
-    kUnimplemented,
-    "no common algorithm: the server and autodist share no key exchange, cipher or host key type "
-    "({said})",
-    "allow ecdh-sha2-nistp256, aes128-ctr and ssh-ed25519, or newer ones, in its sshd_config", kSsh,
-    "no matching key exchange|no matching cipher|no matching mac|no matching host key|"
-    "unable to negotiate with"};
+inline constexpr Cause kNoCommonKeyExchange{
+    kUnimplemented, "no common key exchange: {said}",
+    "allow ecdh-sha2-nistp256 with KexAlgorithms in its sshd_config, or one that it offers with "
+    "KexAlgorithms in ~/.ssh/config",
+    kSsh, "no matching key exchange"};
+inline constexpr Cause kNoCommonHostKeyType{
+    kUnimplemented, "no common type of host key: {said}",
+    "give the server an Ed25519 host key (ssh-keygen -A) and allow it with HostKeyAlgorithms in "
+    "its "
+    "sshd_config, or allow one that it offers with HostKeyAlgorithms in ~/.ssh/config",
+    kSsh, "no matching host key"};
+inline constexpr Cause kNoCommonCipher{
+    kUnimplemented, "no common cipher: {said}",
+    "allow aes128-ctr with Ciphers in its sshd_config, or one that it offers with Ciphers in "
+    "~/.ssh/config",
+    kSsh, "no matching cipher"};
+inline constexpr Cause kNoCommonMac{
+    kUnimplemented, "no common MAC: {said}",
+    "allow hmac-sha2-256 with MACs in its sshd_config, or one that it offers with MACs in "
+    "~/.ssh/config",
+    kSsh, "no matching mac"};
+// libssh2 does not say which kind the two lack. The ssh program is used then, which says it.
+inline constexpr Cause kNoCommonAlgorithm{kUnimplemented, "no common algorithm: {said}", "", kSsh,
+                                          "unable to negotiate with"};
 
 // The host key is verified.
 inline constexpr Cause kChangedHostKey{
@@ -214,8 +231,9 @@ inline constexpr Cause kSshUnknownHostKey{
     "log in once with `ssh` and confirm the fingerprint, or give --host-key-check accept-new", kSsh,
     "host key verification failed"};
 inline constexpr Cause kOtherHostKey{
-    kFailedPrecondition, "host key does not match 'host_keys' in the spec: the server has {key}",
-    "this may be an attack; if the machine was reinstalled, correct host_keys"};
+    kFailedPrecondition, "host key does not match 'host_keys' in the spec: {said}",
+    "this may be an attack: run `cat /etc/ssh/ssh_host_*_key.pub` on the machine; if the key is "
+    "there, correct host_keys in the spec"};
 
 // The login with a key.
 inline constexpr Cause kOtherMethod{

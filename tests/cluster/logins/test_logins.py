@@ -262,7 +262,8 @@ def test_host_keys_in_the_spec(run, sshd, known_hosts, way):
     assert_ran(run(node(keys[2], keys[3]), ssh=ssh))
     outcome = run(node(keys[2]), ssh=ssh + "\nhost_key_check: 'off'")
     assert outcome.code == 125, outcome.err
-    assert ("does not match 'host_keys' in the spec" if way == "direct" else "host key") in outcome.err
+    assert "does not match 'host_keys' in the spec: " in outcome.err, outcome.err
+    assert "correct host_keys in the spec" in outcome.err and "known_hosts" not in outcome.err, outcome.err
 
 
 def test_a_failing_jump_host(run):

@@ -87,7 +87,7 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
       {"Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures",
        kPermissionDenied, "key refused", &cause::kTooManyKeys},
       {"Unable to negotiate with 10.0.0.1 port 22: no matching cipher found. Their offer: x",
-       kUnimplemented, "no common algorithm"},
+       kUnimplemented, "no common cipher: ssh says:", &cause::kNoCommonCipher},
       {"ssh: connect to host a port 22: Connection refused", kUnavailable, "Connection refused"},
       {"ssh: connect to host a port 22: Connection timed out", kDeadlineExceeded, "timed out"},
       {"", kUnavailable, "ssh ended without a message"},
@@ -116,6 +116,27 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
     }
     EXPECT_THAT(Message(status) + Remedy(status), Not(HasSubstr("{"))) << said.text;
   }
+}
+
+TEST(SshErrorsTest, AKeyThatTheSpecDoesNotHaveIsNoMatterOfKnownHosts) {
+  constexpr char kChanged[] =
+      "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n"
+      "Offending ED25519 key in KnownHostsCommand-HOSTNAME:1\nHost key verification failed.";
+  constexpr char kOfOtherType[] =
+      "No ED25519 host key is known for a and you have requested strict checking.\n"
+      "Host key verification failed.";
+  for (const char* said : {kChanged, kOfOtherType}) {
+    const Status pinned = SshProgramError(said, "a", true);
+    EXPECT_THAT(Message(pinned),
+                testing::StartsWith("host key does not match 'host_keys' in the spec: ssh says:"));
+    EXPECT_THAT(Remedy(pinned), HasSubstr("correct host_keys in the spec"));
+    EXPECT_THAT(Message(SshProgramError(said, "a")), Not(HasSubstr("in the spec")));
+  }
+  EXPECT_THAT(Message(SshProgramError("Permission denied (publickey).", "a", true)),
+              HasSubstr("key refused"));
+  const Status own = PinnedHostKeyError({KnownHosts::Match::kUnknown, ""}, "key");
+  EXPECT_THAT(Message(own), HasSubstr("'host_keys' in the spec: the server has "));
+  EXPECT_EQ(Remedy(own), Remedy(SshProgramError(kChanged, "a", true)));
 }
 
 base::ConnectRace::Failed Failed(const char* address, int error) {
