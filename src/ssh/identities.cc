@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/quantity.h"
 #include "base/utf8.h"
 #include "ssh/ssh_public_key.h"
 
@@ -263,8 +264,8 @@ class IdentityCollector {
     }
     offered.resize(std::min(offered.size(), kMaxOffered));
     if (all > kMaxOffered) {
-      offer_.notes.push_back(std::to_string(all - kMaxOffered) +
-                             " more not offered: servers limit the number of tries");
+      offer_.notes.push_back(base::Count(all - kMaxOffered, "more key") +
+                             ", because servers limit the number of tries");
     }
     if (offered.empty()) {
       return NothingToOffer(offer_, !options_.agent_socket.empty(), remedies_);

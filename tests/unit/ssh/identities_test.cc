@@ -323,7 +323,7 @@ TEST_F(IdentitiesTest, AtMostAsManyAsServersAccept) {
   const auto both = For({{files[0], files[1]}, true, {}, Agent(), false});
   EXPECT_THAT(Described(both), ElementsAre("key 'u' in ssh-agent", "key 'v' in ssh-agent",
                                            "key 'w' in ssh-agent", "a", "b"));
-  EXPECT_THAT(both->notes, ElementsAre(HasSubstr("2 more not offered")));
+  EXPECT_THAT(both->notes, ElementsAre(HasSubstr("2 more keys, because servers limit")));
   EXPECT_THAT(Described(For({files, true, {}, Agent(), false})),
               ElementsAre("a", "b", "c", "d", "e"));
 }
