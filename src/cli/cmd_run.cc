@@ -305,25 +305,31 @@ Status CheckNoneRuns(const std::vector<v1::JobStatus>& jobs) {
                     HowToEnd(job.job_id()));
 }
 
-// --sync replaces files that a running job may still read, on nodes that both jobs have.
-void WarnOfRunning(const std::vector<v1::JobStatus>& jobs, const v1::LaunchPlan& plan) {
+// --sync may replace files that a running job still reads, on nodes that both jobs have.
+std::vector<transfer::NodeWarning> WarningsOfRunning(const std::vector<v1::JobStatus>& jobs,
+                                                     const v1::LaunchPlan& plan) {
+  std::vector<transfer::NodeWarning> warnings;
   for (const v1::JobStatus& job : Running(jobs)) {
+    std::set<uint32_t> ranks;
     std::string nodes;
     for (const v1::NodePlan& node : plan.nodes()) {
       const bool shared =
           !node.reach().has_local() &&
           std::ranges::count(job.nodes(), node.address(), &v1::NodeStatus::address) > 0;
-      if (shared) nodes += (nodes.empty() ? "" : ", ") + node.address();
+      if (!shared) continue;
+      ranks.insert(node.node_rank());
+      nodes += (nodes.empty() ? "" : ", ") + node.address();
     }
     if (nodes.empty()) continue;
-    base::Log(
-        base::LogLevel::kWarning,
-        base::FailureText(WithRemedy(
-            Error(StatusCode::kFailedPrecondition,
-                  "files that have changed are replaced on " + nodes + " under " + WhichRuns(job)),
-            "to leave its files alone, start from a copy of the folder; " +
-                HowToEnd(job.job_id()))));
+    warnings.push_back(
+        {std::move(ranks),
+         base::FailureText(WithRemedy(
+             Error(StatusCode::kFailedPrecondition,
+                   "files that differ are copied under " + WhichRuns(job) + " on " + nodes),
+             "to leave its files alone, start from a copy of the folder; " +
+                 HowToEnd(job.job_id())))});
   }
+  return warnings;
 }
 
 // Null if nothing is copied.
@@ -331,9 +337,11 @@ Result<std::shared_ptr<transfer::FolderSync>> SyncOf(const v1::JobRequest& reque
                                                      const v1::LaunchPlan& plan, bool preview) {
   if (!request.sync()) return nullptr;
   const std::string& folder = plan.working_directory();
-  if (request.sync_delete() && !preview) AD_RETURN_IF_ERROR(CheckNoneRuns(JobsIn(folder)));
-  return transfer::SyncOfWorkingDirectory(plan, request, base::HomeFolder(), preview,
-                                          [folder] { return TimesOf(JobsIn(folder)); });
+  const std::vector<v1::JobStatus> jobs = JobsIn(folder);
+  if (request.sync_delete() && !preview) AD_RETURN_IF_ERROR(CheckNoneRuns(jobs));
+  return transfer::SyncOfWorkingDirectory(
+      plan, request, base::HomeFolder(), preview, [folder] { return TimesOf(JobsIn(folder)); },
+      WarningsOfRunning(jobs, plan));
 }
 
 // Logs what --sync-delete would delete. Connects to the nodes and changes nothing in their folders.
@@ -482,7 +490,6 @@ int Run(const RunOptions& options) {
     }
     return PrintPlan(options, first);
   }
-  if (*sync) WarnOfRunning(JobsIn(plan->working_directory()), *plan);
   if (request.has_chief_on()) return RunFromNode(*input, *plan, *chief_node, *std::move(sync));
   if (request.slurm()) WarnOfSlurm(request);
   const Status here = reach::CheckChiefIsHere(*plan);

@@ -171,7 +171,8 @@ FolderSync::FolderSync(files::FileTree tree, SyncOptions options, std::unique_pt
       options_(std::move(options)),
       relay_(std::move(relay)),
       left_(options_.nodes),
-      unreached_(options_.targets) {}
+      unreached_(options_.targets),
+      warnings_(options_.warnings) {}
 
 std::string FolderSync::WhatThereIs() const {
   return base::Count(tree_.files, "file") + ", " + base::Bytes(tree_.bytes);
@@ -219,8 +220,7 @@ void FolderSync::Begin(uint32_t node_rank) {
     folder_.Reset(open(tree_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     files::RemoveLeftovers(folder_.get());
     probe_.emplace(files::TemporaryFile::Create(folder_.get()));
-    progress_.emplace("syncing " + WhatThereIs() + " to " + base::Count(options_.nodes, "node"),
-                      tree_.bytes * options_.nodes);
+    progress_.emplace(tree_.bytes * options_.nodes);
   }
   ShowWaits();
 }
@@ -301,6 +301,7 @@ Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
                                 std::vector<uint64_t> wanted,
                                 const std::optional<v1::SyncSource>& source,
                                 const std::stop_token& stop) {
+  ShowWanted(node_rank, wanted);
   NameLargeOutputs(wanted);
   if (source && !wanted.empty()) {
     std::set<uint64_t> passed(wanted.begin(), wanted.end());
@@ -354,6 +355,19 @@ Status FolderSync::SendFile(SyncStream& stream, uint64_t index, files::Digest* d
   const std::lock_guard lock(mutex_);
   totals_.sent[index] = sent;
   return OkStatus();
+}
+
+void FolderSync::ShowWanted(uint32_t node_rank, const std::vector<uint64_t>& wanted) {
+  if (wanted.empty()) return;
+  const std::lock_guard lock(mutex_);
+  ++nodes_wanting_;
+  for (const uint64_t index : wanted) wanted_[index] = tree_.entries[index].size;
+  progress_->Sends(SendsText(wanted_, nodes_wanting_));
+  std::erase_if(warnings_, [&](const NodeWarning& warning) {
+    const bool concerns = warning.nodes.contains(node_rank);
+    if (concerns) progress_->Log(base::LogLevel::kWarning, warning.text);
+    return concerns;
+  });
 }
 
 // Says for the first node that lacks much which of it jobs have written, before it is sent.

@@ -31,6 +31,12 @@ namespace autodist::transfer {
 // A transfer fails if no data moves for this long.
 inline constexpr std::chrono::seconds kStallLimit{60};
 
+// A warning that concerns some nodes.
+struct NodeWarning {
+  std::set<uint32_t> nodes;  // ranks
+  std::string text;
+};
+
 struct SyncOptions {
   // The folder on the nodes: absolute, or "~/..." relative to the user's home folder there.
   std::string target = {};
@@ -41,6 +47,8 @@ struct SyncOptions {
   bool preview = false;                          // only reports what `mirror` would delete
   // Returns the jobs that have run in the folder; may block on the disk. Empty: unknown.
   std::function<std::vector<JobTime>()> jobs = {};
+  // What is logged before content is sent to one of these nodes, for example that a job runs there.
+  std::vector<NodeWarning> warnings = {};
   std::chrono::milliseconds stall_limit = kStallLimit;
 };
 
@@ -89,6 +97,7 @@ class FolderSync {
                         std::vector<uint64_t>& wanted, const std::stop_token& stop);
   void Know(uint64_t index, const std::string& digest);
   Result<std::string> DigestOf(uint64_t index, const std::function<bool()>& go_on);
+  void ShowWanted(uint32_t node_rank, const std::vector<uint64_t>& wanted);
   void NameLargeOutputs(const std::vector<uint64_t>& wanted);
   void LogResult() const;  // mutex_ held
 
@@ -106,6 +115,9 @@ class FolderSync {
   std::chrono::steady_clock::time_point begun_at_;
   std::optional<SyncProgress> progress_;  // from the first node's call to the end of the last
   std::map<uint64_t, std::shared_future<Result<std::string>>> digests_;  // by entry
+  std::map<uint64_t, uint64_t> wanted_;  // bytes of the files that nodes lack, by entry
+  size_t nodes_wanting_ = 0;             // nodes that lack files
+  std::vector<NodeWarning> warnings_;    // not logged yet
   SyncTotals totals_;
   NodesByPath extra_;               // files that are not here
   std::set<uint32_t> open_to_all_;  // nodes where all users can write in the folder

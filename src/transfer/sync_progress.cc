@@ -57,8 +57,7 @@ std::string ProgressLine(const std::string& what, uint64_t sent, uint64_t total,
   return line.substr(0, width);
 }
 
-SyncProgress::SyncProgress(std::string sends, uint64_t total)
-    : sends_(std::move(sends)), terminal_(IsTerminal()), total_(total) {
+SyncProgress::SyncProgress(uint64_t total) : terminal_(IsTerminal()), total_(total) {
   auto thread = base::StartThread([this](const std::stop_token& stop) { Show(stop); });
   if (thread.ok()) thread_ = *std::move(thread);  // otherwise no progress is shown
 }
@@ -70,9 +69,19 @@ SyncProgress::~SyncProgress() {
 }
 
 void SyncProgress::Waits(std::string what, bool no_bar) {
-  const std::lock_guard lock(waits_mutex_);
+  const std::lock_guard lock(text_mutex_);
   waits_ = std::move(what);
   no_bar_ = no_bar;
+}
+
+void SyncProgress::Sends(std::string what) {
+  const std::lock_guard lock(text_mutex_);
+  sends_ = std::move(what);
+}
+
+std::string SyncProgress::SendsNow() {
+  const std::lock_guard lock(text_mutex_);
+  return sends_;
 }
 
 void SyncProgress::Log(base::LogLevel level, const std::string& message) {
@@ -95,9 +104,9 @@ void SyncProgress::Draw() {
   if (terminal_) {
     // Leaves the last column free: otherwise some terminals move to the next line.
     const size_t width = TerminalWidth() - 1;
-    std::string line = ProgressLine(sends_, sent, total, rate, width);
+    std::string line = ProgressLine(SendsNow(), sent, total, rate, width);
     {
-      const std::lock_guard lock(waits_mutex_);
+      const std::lock_guard lock(text_mutex_);
       if (sent == 0 || no_bar_) line = waits_.substr(0, width);
     }
     Print(std::string(kClearLine) + line);
@@ -107,7 +116,7 @@ void SyncProgress::Draw() {
   if (tenths <= tenths_ || tenths == 10) return;  // the summary reports the end
   tenths_ = tenths;
   base::Log(base::LogLevel::kInfo,
-            sends_ + ": " + std::to_string(tenths * 10) + " %, " + base::Bytes(rate) + "/s");
+            SendsNow() + ": " + std::to_string(tenths * 10) + " %, " + base::Bytes(rate) + "/s");
 }
 
 uint64_t SyncProgress::BytesPerSecond() {

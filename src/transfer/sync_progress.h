@@ -23,14 +23,15 @@ std::string ProgressLine(const std::string& what, uint64_t sent, uint64_t total,
 // Thread-safe.
 class SyncProgress {
  public:
-  // `sends` is shown with the bar. `total`: bytes, some of which will be sent while others already
-  // exist.
-  SyncProgress(std::string sends, uint64_t total);
+  // `total`: bytes, some of which will be sent while others already exist.
+  explicit SyncProgress(uint64_t total);
   // Erases the line.
   ~SyncProgress();
 
   // What is shown until content is sent; `no_bar`: also afterwards, because none is sent now.
   void Waits(std::string what, bool no_bar);
+  // What is shown with the bar.
+  void Sends(std::string what);
   void Sent(uint64_t bytes) { sent_ += bytes; }
   void NotNeeded(uint64_t bytes) { total_ -= bytes; }
   // Prints a message instead of the bar, which is then drawn below it.
@@ -43,13 +44,15 @@ class SyncProgress {
   void Draw();
   uint64_t BytesPerSecond();
 
-  const std::string sends_;
+  std::string SendsNow();
+
   const bool terminal_;
   std::atomic<uint64_t> total_;  // bytes that nodes need, as far as is known
   std::atomic<uint64_t> sent_ = 0;
-  std::mutex waits_mutex_;  // never held while the terminal is written
-  std::string waits_;       // guarded by waits_mutex_
-  bool no_bar_ = false;     // guarded by waits_mutex_
+  std::mutex text_mutex_;          // never held while the terminal is written
+  std::string sends_ = "syncing";  // guarded by text_mutex_
+  std::string waits_;              // guarded by text_mutex_
+  bool no_bar_ = false;            // guarded by text_mutex_
   // Used only by the thread:
   std::deque<std::pair<Clock::time_point, uint64_t>> history_;  // of sent_
   uint64_t tenths_ = 0;                                         // printed so far

@@ -84,12 +84,15 @@ Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::
 
 Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(
     const v1::LaunchPlan& plan, const v1::JobRequest& request, const std::string& home,
-    bool preview, std::function<std::vector<JobTime>()> jobs) {
+    bool preview, std::function<std::vector<JobTime>()> jobs, std::vector<NodeWarning> warnings) {
   if (NodesToCopyTo(plan) == 0) return nullptr;
   const std::string folder = reach::FolderHere(plan);
   AD_RETURN_IF_ERROR(IsFolderOfAProgram(folder, home));
   return SyncOf(folder, plan, Within(folder, request.log_dir()), request.sync_topology(),
-                {.mirror = request.sync_delete(), .preview = preview, .jobs = std::move(jobs)});
+                {.mirror = request.sync_delete(),
+                 .preview = preview,
+                 .jobs = std::move(jobs),
+                 .warnings = std::move(warnings)});
 }
 
 }  // namespace autodist::transfer

@@ -15,10 +15,11 @@ namespace autodist::transfer {
 
 // Prepares `run --sync`. Scans the working directory; logs warnings. Excludes the folder of logs.
 // Returns null if there is no node to copy to. Refuses `/` and the home folder. `preview`: only
-// reports what --sync-delete would delete. `jobs`: see SyncOptions.
+// reports what --sync-delete would delete. `jobs` and `warnings`: see SyncOptions.
 Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(
     const v1::LaunchPlan& plan, const v1::JobRequest& request, const std::string& home,
-    bool preview = false, std::function<std::vector<JobTime>()> jobs = {});
+    bool preview = false, std::function<std::vector<JobTime>()> jobs = {},
+    std::vector<NodeWarning> warnings = {});
 
 // Returns "left out of --sync by .gitignore: 3 files, 2 MB, and 1 folder, such as models/", or "".
 std::string WhatIsIgnored(const files::Ignored& ignored);

@@ -54,6 +54,10 @@ std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::dura
   return text;
 }
 
+std::string SendsText(const std::map<uint64_t, uint64_t>& wanted, size_t nodes) {
+  return "syncing " + FilesAndBytes(wanted) + " to " + base::Count(nodes, "node");
+}
+
 std::string WaitsText(const std::string& what, size_t nodes, bool busy,
                       const std::vector<std::string>& unreached) {
   constexpr size_t kMaxNamed = 3;

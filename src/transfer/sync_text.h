@@ -26,6 +26,10 @@ struct SyncTotals {
 // "synced: 2 files, 3.0 kB sent to 2 nodes in 0.1 s". `relays`: one node gets them from here.
 std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::duration<double> took);
 
+// "syncing 2 files, 3.0 kB to 1 node". `wanted`: bytes of the files that nodes lack, by entry of
+// the tree; `nodes`: those that lack one of them. Both as far as nodes have been compared.
+std::string SendsText(const std::map<uint64_t, uint64_t>& wanted, size_t nodes);
+
 // "comparing 3 files, 2.0 kB with 1 of 2 nodes; connecting to host3": what is done before content
 // is sent. `busy`: whether a node is being compared; `unreached`: the addresses of the nodes that
 // are not connected, of `nodes`.

@@ -256,12 +256,16 @@ def test_a_job_that_runs_in_the_folder_is_named_before_its_files_are_replaced(sy
     assert sync().code == 0
     job = start("run", "--spec", SPEC, "--name", "first", "--", "sh", "-c", "echo up; sleep 100", cwd=work)
     job.await_lines(8)
+    assert "which runs in this folder" not in sync().err  # nothing has changed
+    (work / "train.py").write_text("print()")
     outcome = sync()
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"warning: files that differ are copied under job \S+ \(first\), which runs in this folder "
+                     r"\(since 2.*\) on 10\.77\.0\.2, ", outcome.err), outcome.err
+    assert outcome.err.count("which runs in this folder") == 1, outcome.err
     job.interrupt()
     job.finish()
-    assert outcome.code == 0, outcome.err
-    assert re.search(r"warning: files that have changed are replaced on 10\.77\.0\.2, .* under job \S+ \(first\), which "
-                     r"runs in this folder \(since 2", outcome.err), outcome.err
+    (work / "train.py").write_text("")
     assert "which runs in this folder" not in sync().err
 
 

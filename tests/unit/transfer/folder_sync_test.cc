@@ -486,6 +486,27 @@ TEST_F(FolderSyncTest, FilesThatOnlyTheNodeHasAreNamed) {
               HasSubstr("deleted, because this machine does not have it: old.py on host1"));
 }
 
+TEST_F(FolderSyncTest, AWarningIsLoggedOnlyIfItsNodeGetsContent) {
+  folder_.Write("a", "x");
+  bool lacks = false;
+  service_.behave = [&](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    if (lacks) differences.add_wanted(0);
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request) && !request.has_complete()) {
+    }
+    return Finish(agent);
+  };
+  const auto log_of = [this](uint32_t node) {
+    return LogOf({.warnings = {{{node}, "a job runs there"}}});
+  };
+  EXPECT_THAT(log_of(0), testing::Not(HasSubstr("a job runs there")));
+  lacks = true;
+  EXPECT_THAT(log_of(0), HasSubstr("warning: a job runs there\n"));
+  EXPECT_THAT(log_of(1), testing::Not(HasSubstr("a job runs there")));
+}
+
 TEST_F(FolderSyncTest, APreviewEndsAfterTheList) {
   service_.behave = [](AgentEnd& agent) {
     v1::SyncRequest request;
@@ -623,12 +644,13 @@ TEST(SyncProgressTest, ContentThatNodesHaveDoesNotCount) {
     if (!std::exchange(said, true)) first.set_value(std::string(line));
   });
   {
-    SyncProgress progress("syncing", 100);
+    SyncProgress progress(100);
+    progress.Sends("syncing 1 file");
     progress.NotNeeded(50);
     progress.Sent(20);
     std::future<std::string> line = first.get_future();
     const bool logged = line.wait_for(test::kLimit) == std::future_status::ready;
-    EXPECT_THAT(logged ? line.get() : "", testing::StartsWith("syncing: 40 %, "));
+    EXPECT_THAT(logged ? line.get() : "", testing::StartsWith("syncing 1 file: 40 %, "));
   }
   base::SetLogWriter(nullptr);
   terminal ? setenv("TERM", before.c_str(), 1) : unsetenv("TERM");

@@ -37,6 +37,11 @@ TEST(SummaryTextTest, CountsFilesAndNotCopies) {
   }
 }
 
+TEST(SendsTextTest, CountsWhatNodesLackAndTheseNodes) {
+  EXPECT_EQ(SendsText({{4, 80'000'000}}, 1), "syncing 1 file, 80 MB to 1 node");
+  EXPECT_EQ(SendsText({{0, 1'000}, {4, 2'000}}, 7), "syncing 2 files, 3.0 kB to 7 nodes");
+}
+
 TEST(NamesByNodeTest, NodesWithTheSameFilesAreTogether) {
   const std::vector<std::string> hosts = {"host1", "host2", "host3"};
   EXPECT_EQ(NamesByNode({}, hosts), "");
