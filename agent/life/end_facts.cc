@@ -17,6 +17,7 @@
 #include "agent/prepare/file_facts.h"
 #include "agent/sample/processes.h"
 #include "agent/stacks/tcp_sockets.h"
+#include "base/disk_room.h"
 #include "base/fd.h"
 #include "base/folder_entries.h"
 #include "base/parse_number.h"
@@ -148,12 +149,11 @@ void AddFullFileSystems(v1::FailureFacts& facts) {
 }  // namespace
 
 bool IsNearlyFull(const std::string& folder, uint64_t size, uint64_t free) {
-  // Bytes, and parts of the size. Data loaders write whole batches to shared memory, and what the
-  // rank that failed had there may be free again.
-  const bool shared_memory = folder == "/dev/shm";
-  const uint64_t little = uint64_t{shared_memory ? 256u : 16u} << 20;
-  const uint64_t parts = shared_memory ? 2 : 20;
-  return free < std::min(little, size / parts);
+  if (folder != "/dev/shm") return base::HasNoRoom(size, free);
+  // Data loaders write whole batches there, and what the rank that failed had there may be free
+  // again.
+  constexpr uint64_t kLittle = uint64_t{256} << 20;  // bytes
+  return free < std::min(kLittle, size / 2);
 }
 
 std::vector<LocalMount> LocalMounts(std::string_view table) {

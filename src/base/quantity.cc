@@ -28,6 +28,7 @@ std::string Bytes(uint64_t number) {
 std::string BinaryBytes(uint64_t number) {
   constexpr double kNextUnit = 1023.95;  // would be formatted as 1024.0
   constexpr uint64_t kKibi = 1024;
+  if (number > 0 && number < kKibi) return Count(number, "byte");
   if (number < kKibi * kKibi) return std::to_string(number / kKibi) + " KiB";
   const uint64_t kibibytes = number / kKibi;
   double value = static_cast<double>(kibibytes) / kKibi;

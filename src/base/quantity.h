@@ -19,7 +19,8 @@ std::string Thousands(size_t number);
 // Formats a byte count with two or three digits in decimal units.
 std::string Bytes(uint64_t number);
 
-// Formats a memory size in binary units, with a decimal from 1 MiB on: "512 KiB", "4.0 GiB".
+// Formats a memory size in binary units, with a decimal from 1 MiB on: "512 bytes", "64 KiB", "4.0
+// GiB".
 std::string BinaryBytes(uint64_t number);
 
 // "94.1 %"; `share`: 0 to 1.

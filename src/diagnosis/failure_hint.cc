@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/disk_room.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "diagnosis/chief_variables.h"
@@ -188,14 +189,6 @@ std::string RoomLeft(const v1::FullFileSystem* full) {
                            : ", of which " + base::BinaryBytes(full->free()) + " is free";
 }
 
-// Whether a failed write that no message places was probably one to /dev/shm: a full disk or file
-// server, or a mapped file that was truncated, is the other possibility.
-bool HasNoRoom(const v1::FullFileSystem& memory, uint64_t size) {
-  constexpr uint64_t kNearlyNothing = uint64_t{16} << 20;  // bytes
-  constexpr uint64_t kParts = 20;
-  return memory.free() <= std::min(kNearlyNothing, size / kParts);
-}
-
 // Of a rank that wrote to a mapped file, or whose data loader or NCCL did.
 std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
   constexpr uint64_t kSmall = uint64_t{1} << 30;  // bytes
@@ -206,8 +199,11 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
   const bool no_space = Says(failed.reason, "No space left on device");
   const uint64_t size = failed.facts.shared_memory_size();
   const v1::FullFileSystem* full = FullSharedMemory(failed.facts);
-  const bool may_be = full ? says_so || ((failed.bus_error || no_space) && HasNoRoom(*full, size))
-                           : says_so && size < kSmall;
+  // Without room, a failed write that no message places was probably one to /dev/shm. Otherwise it
+  // may be a full disk or file server, or a mapped file that was truncated.
+  const bool may_be =
+      full ? says_so || ((failed.bus_error || no_space) && base::HasNoRoom(size, full->free()))
+           : says_so && size < kSmall;
   if (!may_be) return std::nullopt;
   return FailureHint{
       (says_so || no_space) && size > 0
@@ -221,7 +217,7 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
 
 std::string FullSharedMemoryText(const v1::FailureFacts& facts) {
   const v1::FullFileSystem* full = FullSharedMemory(facts);
-  if (!full || !HasNoRoom(*full, facts.shared_memory_size())) return "";
+  if (!full || !base::HasNoRoom(facts.shared_memory_size(), full->free())) return "";
   const std::string size = base::BinaryBytes(facts.shared_memory_size());
   return full->free() == 0 ? "/dev/shm on the node is full (" + size + ")"
                            : "/dev/shm on the node has " + base::BinaryBytes(full->free()) +

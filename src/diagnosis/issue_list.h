@@ -14,10 +14,8 @@
 namespace autodist::diagnosis {
 
 inline constexpr uint64_t kMiB = 1 << 20;
-// A disk with less room than this is full.
-inline constexpr uint64_t kNoDisk = 16 * kMiB;
 
-// "3000 MiB", as printed by nvidia-smi and df -m.
+// "3000 MiB", as printed by nvidia-smi.
 inline std::string MiB(uint64_t bytes) { return std::to_string(bytes / kMiB) + " MiB"; }
 
 class IssueList {

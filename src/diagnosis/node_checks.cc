@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/did_you_mean.h"
+#include "base/disk_room.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "diagnosis/collective_variables.h"
@@ -116,15 +117,16 @@ void CheckSharedMemory(uint32_t node, const v1::DiskFact& memory, IssueList& iss
   constexpr char kNeedMore[] = "; data loaders with several workers need more";
   if (memory.size() == 0) return;
   if (memory.size() <= kLittleSharedMemory) {
-    issues.Warn(v1::CHECK_DISK, node, "/dev/shm has " + MiB(memory.size()) + kNeedMore,
+    issues.Warn(v1::CHECK_DISK, node,
+                "/dev/shm has " + base::BinaryBytes(memory.size()) + kNeedMore,
                 "enlarge it; of a container: --shm-size or --ipc=host; of a pod: an emptyDir with "
                 "`medium: Memory`");
   } else if (memory.free() < kLittleFreeSharedMemory) {
-    issues.Warn(
-        v1::CHECK_DISK, node,
-        "/dev/shm has " + MiB(memory.free()) + " of " + MiB(memory.size()) + " free" + kNeedMore,
-        "remove what programs that have ended left there: `ls -lSA /dev/shm` lists the "
-        "files, largest first");
+    issues.Warn(v1::CHECK_DISK, node,
+                "/dev/shm has " + base::BinaryBytes(memory.free()) + " of " +
+                    base::BinaryBytes(memory.size()) + " free" + kNeedMore,
+                "remove what programs that have ended left there: `ls -lSA /dev/shm` lists the "
+                "files, largest first");
   }
 }
 
@@ -205,14 +207,14 @@ void CheckDisks(const Evidence& evidence, IssueList& issues) {
                         ? "start a program that writes files in another folder: --workdir FOLDER"
                         : "make it writable: programs that write there, for example checkpoints, "
                           "will fail");
-      } else if (work.free() < kNoDisk) {
-        issues.Bad(v1::CHECK_DISK, node,
-                   "the disk with " + folder + " is full: " + MiB(work.free()) + " free",
-                   "make room");
       } else if (work.free() < kLittleDisk) {
-        issues.Warn(v1::CHECK_DISK, node,
-                    "the disk with " + folder + " is nearly full: " + MiB(work.free()) + " free",
-                    "make room");
+        issues.Add(
+            v1::CHECK_DISK,
+            work.free() < base::kNoRoom ? v1::CHECK_RESULT_BAD : v1::CHECK_RESULT_WARNING, node,
+            "the disk with " + folder + " " + base::RoomText(work.size(), work.free()),
+            base::IsNearlyFull(work.size(), work.free())
+                ? "make room"
+                : "enlarge it, or start the program in a folder of another disk: --workdir FOLDER");
       }
     }
     CheckSharedMemory(node, facts.shared_memory(), issues);
@@ -243,10 +245,10 @@ void CheckLimits(const Evidence& evidence, IssueList& issues) {
         facts.interfaces(),
         [](const v1::InterfaceFact& interface) { return interface.name().starts_with("ib"); });
     if (infiniband && facts.memlock_limit() != std::numeric_limits<uint64_t>::max()) {
-      issues.Warn(
-          v1::CHECK_LIMITS, node,
-          "a process may lock " + MiB(facts.memlock_limit()) + " of memory; InfiniBand needs more",
-          "set memlock to unlimited in /etc/security/limits.conf there");
+      issues.Warn(v1::CHECK_LIMITS, node,
+                  "a process may lock " + base::BinaryBytes(facts.memlock_limit()) +
+                      " of memory; InfiniBand needs more",
+                  "set memlock to unlimited in /etc/security/limits.conf there");
     }
   }
 }

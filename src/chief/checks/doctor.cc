@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/deadline.h"
+#include "base/disk_room.h"
 #include "base/ip_address.h"
 #include "base/parallel.h"
 #include "chief/checks/preflight.h"
@@ -281,10 +282,11 @@ Status CheckFolderForLogs(const std::string& folder) {
   const bool known = statvfs(path.c_str(), &disk) == 0 && disk.f_blocks > 0;
   // The file system may keep some blocks for root.
   const uint64_t room = (geteuid() == 0 ? disk.f_bfree : disk.f_bavail) * uint64_t{disk.f_frsize};
-  if (!known || room >= diagnosis::kNoDisk) return OkStatus();
+  const uint64_t size = disk.f_blocks * uint64_t{disk.f_frsize};
+  if (!known || room >= base::kNoRoom) return OkStatus();
   return WithRemedy(
       Error(StatusCode::kResourceExhausted, "the disk for the job's logs, with " + path.string() +
-                                                ", is full: " + diagnosis::MiB(room) + " free"),
+                                                ", " + base::RoomText(size, room)),
       kElsewhere);
 }
 

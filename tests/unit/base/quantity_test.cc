@@ -46,6 +46,8 @@ TEST(ElapsedTest, HasTwoUnits) {
 
 TEST(QuantityTest, MemoryIsCountedInPowersOfTwo) {
   EXPECT_EQ(BinaryBytes(0), "0 KiB");
+  EXPECT_EQ(BinaryBytes(1), "1 byte");
+  EXPECT_EQ(BinaryBytes(1023), "1023 bytes");
   EXPECT_EQ(BinaryBytes(256 << 10), "256 KiB");
   EXPECT_EQ(BinaryBytes(1 << 20), "1.0 MiB");
   EXPECT_EQ(BinaryBytes((uint64_t{1} << 30) - 1), "1.0 GiB");

@@ -598,7 +598,18 @@ TEST_F(DiagnoseTest, ClockDiskAndLimits) {
   ExpectOnly(v1::CHECK_CLOCK, v1::CHECK_RESULT_WARNING, 1, "2.5 s behind");
   evidence_.nodes[1].clock_offset_ns = 0;
   Facts(0).mutable_working_directory()->set_free(1 << 20);
-  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_BAD, 0, "is full: 1 MiB free");
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_BAD, 0, "/work is nearly full: 1.0 MiB free");
+  Facts(0).mutable_working_directory()->set_free(0);
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_BAD, 0, "the disk with /work is full");
+  const uint64_t size = Facts(0).working_directory().size();
+  Facts(0).mutable_working_directory()->set_size(256 << 10);
+  Facts(0).mutable_working_directory()->set_free(256 << 10);
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_BAD, 0, "/work has little room: 256 KiB free");
+  EXPECT_THAT(Only().remedy(), HasSubstr("--workdir FOLDER"));
+  Facts(0).mutable_working_directory()->set_size(100 << 20);
+  Facts(0).mutable_working_directory()->set_free(99 << 20);
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/work has little room: 99.0 MiB free");
+  Facts(0).mutable_working_directory()->set_size(size);
   Facts(0).mutable_working_directory()->set_error("not writable: Permission denied");
   ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0,
              "the working directory /work: not writable: Permission denied");
@@ -609,11 +620,11 @@ TEST_F(DiagnoseTest, ClockDiskAndLimits) {
   Facts(0).mutable_working_directory()->clear_error();
   Facts(0).mutable_working_directory()->set_free(1ull << 39);
   Facts(0).mutable_shared_memory()->set_size(64 << 20);
-  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/dev/shm has 64 MiB");
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/dev/shm has 64.0 MiB");
   EXPECT_THAT(Only().remedy(), HasSubstr("of a pod: an emptyDir with `medium: Memory`"));
   Facts(0).mutable_shared_memory()->set_size(1ull << 33);
   Facts(0).mutable_shared_memory()->set_free(100 << 20);
-  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/dev/shm has 100 MiB of 8192 MiB free");
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/dev/shm has 100.0 MiB of 8.0 GiB free");
   Facts(0).mutable_shared_memory()->set_free(1ull << 32);
   Facts(0).set_open_files_limit(64);
   ExpectOnly(v1::CHECK_LIMITS, v1::CHECK_RESULT_WARNING, 0, "may open 64 files");
