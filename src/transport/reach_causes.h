@@ -306,15 +306,12 @@ inline constexpr Cause kNoJobOnNode{
     "no active slurm job"};
 inline constexpr Cause kNoLogins{
     kUnavailable, kServerSays,
-    "wait until the node permits logins (--wait-for-nodes retries), or remove /etc/nologin and "
-    "/run/nologin there",
-    kServer,
+    "wait until the node permits logins, or remove /etc/nologin and /run/nologin there", kServer,
     "unprivileged users are not permitted to log in|system is booting up|system is going down|"
     "all logins are disabled|user logins are disabled|logins are currently disabled|"
     "logins are temporarily disabled|pam_nologin"};
 inline constexpr Cause kMaintenance{
-    kUnavailable, kServerSays,
-    "wait for the end of the maintenance, or leave the node out with --exclude", kServer,
+    kUnavailable, kServerSays, "wait for the end of the maintenance", kServer,
     "under maintenance|undergoing maintenance|down for maintenance|down for scheduled maintenance|"
     "closed for maintenance|maintenance mode|maintenance in progress|"
     "unavailable due to maintenance|maintenance until"};

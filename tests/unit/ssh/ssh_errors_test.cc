@@ -188,7 +188,7 @@ TEST(SshErrorsTest, ARefusedLogin) {
               testing::StartsWith("the server says: The cluster is down for maintenance.\nkey "
                                   "refused: "));
   EXPECT_THAT(Message(closed), Not(HasSubstr("\n  the server says: ")));
-  EXPECT_THAT(Remedy(closed), HasSubstr("--exclude"));
+  EXPECT_EQ(Remedy(closed), cause::kMaintenance.hint);
 }
 
 TEST(SshErrorsTest, TheHintForANewHostKeyNamesTheFileThatIsUsed) {

@@ -113,10 +113,10 @@ const std::vector<Printed>& Examples() {
        &cause::kNoJobOnNode, "--slurm"},
       {"System is booting up. Unprivileged users are not permitted to log in yet. Please come back "
        "later. For technical details, see pam_nologin(8).",
-       &cause::kNoLogins, "--wait-for-nodes"},
+       &cause::kNoLogins, "/run/nologin"},
       {"*******************\n* The cluster is down for maintenance *\n* until Monday, 8:00 *",
-       &cause::kMaintenance, "--exclude"},
-      {"Maintenance until Monday 8:00.", &cause::kMaintenance, "--exclude"},
+       &cause::kMaintenance, "end of the maintenance"},
+      {"Maintenance until Monday 8:00.", &cause::kMaintenance, "end of the maintenance"},
       {"Error: Your SSH client doesn't support PTY", &cause::kNeedsTerminal, "another address"},
       {"sudo: sorry, you must have a tty to run sudo", &cause::kNeedsTerminal, "terminal"},
       {"Non-interactive SSH session denied.", &cause::kNeedsTerminal, "terminal"},
@@ -273,6 +273,10 @@ TEST(ReachCausesTest, NoHintHasAPlaceholder) {
     EXPECT_EQ(Message(WithLogin(error, {})), Message(error));
     const std::string of_init = Remedy(WithOptionsOfInit(error));
     EXPECT_THAT(of_init, Not(HasSubstr("in the spec"))) << of_init;
+    // The chief names these options after the causes of all nodes.
+    for (const char* option : {"--exclude", "--wait-for-nodes", "--min-nodes"}) {
+      EXPECT_THAT(hint, Not(HasSubstr(option))) << hint;
+    }
   }
 }
 
