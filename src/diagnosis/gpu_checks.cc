@@ -70,15 +70,15 @@ void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::Node
                    uint32_t node, IssueList& issues) {
   const bool one = missing.size() == 1;
   const bool named = !missing[0]->uuid().empty();
-  issues.Bad(v1::CHECK_GPUS, node,
-             (one     ? (named ? "" : "GPU ")
-              : named ? ""
-                      : "GPUs ") +
-                 Names(missing) +
-                 (one ? " of the spec is not there: this node has "
-                      : " of the spec are not there: this node has ") +
-                 base::Count(static_cast<size_t>(facts.gpus_size()), "GPU"),
-             kCorrect);
+  issues.Bad(
+      v1::CHECK_GPUS, node,
+      (one     ? (named ? "" : "GPU ")
+       : named ? ""
+               : "GPUs ") +
+          Names(missing) +
+          (one ? " of the spec is not there: found " : " of the spec are not there: found ") +
+          base::Count(static_cast<size_t>(facts.gpus_size()), "GPU"),
+      kCorrect);
 }
 
 // On an idle GPU, the driver uses less.
@@ -153,14 +153,13 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
     const std::vector<const v1::Device*> planned = PlannedGpus(PlanOf(evidence, node));
     if (const auto why = evidence.uncounted.find(NameOf(evidence, node));
         why != evidence.uncounted.end()) {
-      issues.Bad(v1::CHECK_GPUS, node, "its GPUs cannot be counted: " + Message(why->second),
+      issues.Bad(v1::CHECK_GPUS, node, "the GPUs cannot be counted: " + Message(why->second),
                  Remedy(why->second));
       continue;
     }
     if (planned.empty()) continue;
     if (facts.no_accelerator()) {
-      issues.Bad(v1::CHECK_GPUS, node,
-                 "has no GPU; the spec gives it gpus [" + Names(planned) + "]",
+      issues.Bad(v1::CHECK_GPUS, node, "no GPU there; the spec lists gpus [" + Names(planned) + "]",
                  "correct `gpus` in the spec; for ranks on its CPUs, write " +
                      CpusFor(planned.size()) + " in their place");
       continue;

@@ -51,7 +51,7 @@ void CheckReported(const Evidence& evidence, const std::vector<uint32_t>& machin
   const std::string& reported = evidence.nodes[node].prepared.data_address();
   const auto address = base::IpAddress::Parse(reported);
   if (!address) {
-    issues.Bad(v1::CHECK_ADDRESS, node, "it does not report its address between ranks",
+    issues.Bad(v1::CHECK_ADDRESS, node, "no address between ranks is reported",
                "give it as data_address in the spec");
     return;
   }

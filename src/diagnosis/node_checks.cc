@@ -260,7 +260,7 @@ void CheckClocks(const Evidence& evidence, IssueList& issues) {
     const int64_t offset = evidence.nodes[node].clock_offset_ns;
     if (std::llabs(offset) <= kMaxClockOffset) continue;
     issues.Warn(v1::CHECK_CLOCK, node,
-                "its clock is " + std::to_string(std::llabs(offset) / 1'000'000'000) + "." +
+                "the clock is " + std::to_string(std::llabs(offset) / 1'000'000'000) + "." +
                     std::to_string(std::llabs(offset) / 100'000'000 % 10) + " s " +
                     (offset > 0 ? "ahead of " : "behind ") + Here(evidence) + "'s",
                 "synchronize the clocks (chrony, systemd-timesyncd)");

@@ -130,7 +130,7 @@ void CheckPythons(const Evidence& evidence, IssueList& issues) {
     const v1::PythonFact& python = FactsOf(evidence, node).python();
     // A missing program is reported by itself.
     if (python.error().empty() || issues.HasBad(v1::CHECK_PROGRAM, node)) continue;
-    issues.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.error(),
+    issues.Bad(v1::CHECK_PYTHON, node, "Python does not run: " + python.error(),
                "start it on the node to see why");
   }
   const auto version = [&](uint32_t node) { return FactsOf(evidence, node).python().version(); };

@@ -127,7 +127,7 @@ autodist run --spec made.yaml -- touch started; echo "[$?]"; ls started
     assert reason in parts["run"] and "restart the node" in parts["run"] and "ranks: --hosts 10.77.0.1,10.77.0.2:N\n" in parts["run"], said
     assert "[125]\nls: cannot access 'started'" in parts["run"], said
     assert "3 of 4" in parts["given"] and "[0]\n" in parts["given"], said
-    assert "its GPUs cannot be counted: " + reason in parts["doctor"] and "[1]\n" in parts["doctor"], said
+    assert "the GPUs cannot be counted: " + reason in parts["doctor"] and "[1]\n" in parts["doctor"], said
     assert "[125]\n" in parts["init"] and f"    gpus: unknown  # {reason}" in parts["init"], said
     assert "made.yaml:9:11: 'gpus' is 'unknown'" in parts["init"], said
     assert parts["init"].count("ls: cannot access 'started'") == 1, said
@@ -188,10 +188,10 @@ chmod +x tools/nvidia-smi
 printf "nodes:\\n  - {address: localhost, gpus: [0, 7], shared_envs: {PATH: '$PWD/tools:\\$PATH'}}\\n" > one.yaml
 autodist run --spec one.yaml -- true; echo "[$?]"
 """)
-    refused = "has no GPU; the spec gives it gpus [0, 7]"
+    refused = "no GPU there; the spec lists gpus [0, 7]"
     assert said.count(refused) >= 2, said
     assert "write cpus: [0, 1] in their place" in said, said
-    assert "GPU 7 of the spec is not there: this node has 1 GPU" in said, said
+    assert "GPU 7 of the spec is not there: found 1 GPU" in said, said
     assert [line for line in said.splitlines() if line.startswith("[") and line.endswith("]")] == [
         "[125]", "[1]", "[0]", "[125]"], said
 
@@ -214,7 +214,7 @@ done
     parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
     assert "gpu MIG-a2b3c4d5-0000\n" in parts["[MIG-a2b3c4d5-0000]"], said
     assert parts["[GPU-8932f937-d72c, GPU-1ab9]"].count("gpu GPU-8932f937-d72c,GPU-1ab9\n") == 2, said
-    assert "GPU-ffff of the spec is not there: this node has 2 GPUs" in parts["[GPU-ffff]"], said
+    assert "GPU-ffff of the spec is not there: found 2 GPUs" in parts["[GPU-ffff]"], said
     assert "MIG-ffff of the spec is not there" in parts["[MIG-ffff]"], said
     assert "one.yaml:3:11: 'gpus' is 'all'; it should be a list of device numbers" in parts["all"], said
     assert "'0-3' is not a device number" in parts["[0-3]"], said

@@ -187,7 +187,7 @@ TEST_F(DiagnoseTest, FoldersSharedByNodesWithoutTheChief) {
 TEST_F(DiagnoseTest, Gpus) {
   plan_.mutable_nodes(0)->mutable_devices(0)->set_index(3);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0,
-             "GPU 3 of the spec is not there: this node has 1 GPU");
+             "GPU 3 of the spec is not there: found 1 GPU");
   v1::Device& second = *plan_.mutable_nodes(0)->add_devices();
   second.set_kind(v1::DEVICE_KIND_GPU);
   second.set_index(7);
@@ -195,7 +195,7 @@ TEST_F(DiagnoseTest, Gpus) {
   evidence_.probe.set_thorough(false);
   evidence_.probe.set_device_users(true);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0,
-             "GPUs 3, 7 of the spec are not there: this node has 1 GPU");
+             "GPUs 3, 7 of the spec are not there: found 1 GPU");
   Facts(0).clear_gpus();
   Facts(0).set_gpu_error("nvidia-smi ended with status 6: No devices were found");
   Facts(0).set_gpu_failure(v1::GPU_FAILURE_NO_GPU);
@@ -213,7 +213,7 @@ TEST_F(DiagnoseTest, Gpus) {
   Facts(0).clear_gpu_error();
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // allowed for another vendor
   Facts(0).set_no_accelerator(true);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "has no GPU; the spec gives it gpus [3, 7]");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "no GPU there; the spec lists gpus [3, 7]");
   EXPECT_THAT(Only().remedy(), HasSubstr("cpus: [0, 1]"));
 }
 
@@ -239,7 +239,7 @@ TEST_F(DiagnoseTest, AWarningOfNvidiaSmi) {
 TEST_F(DiagnoseTest, GpusThatANodeCouldNotCount) {
   evidence_.uncounted["10.0.0.2"] =
       WithRemedy(Error(StatusCode::kFailedPrecondition, "mismatch"), "restart the node");
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 1, "its GPUs cannot be counted: mismatch");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 1, "the GPUs cannot be counted: mismatch");
   evidence_.nodes[1].reached = Error(StatusCode::kUnavailable, "refused");
   EXPECT_EQ(Only().what(), "refused");
 }
@@ -449,7 +449,7 @@ TEST_F(DiagnoseTest, DifferentVersions) {
 TEST_F(DiagnoseTest, APythonThatDoesNotRunIsReportedUnlessTheProgramIsMissing) {
   Facts(1).mutable_python()->set_error("it exited with code 1");
   ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, 1,
-             "its Python does not run: it exited with code 1");
+             "Python does not run: it exited with code 1");
   v1::PrepareIssue& issue = *evidence_.nodes[1].prepared.add_issues();
   issue.set_kind(v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS);
   issue.set_cause("the interpreter of ./train, /opt/python, does not exist");
@@ -694,7 +694,7 @@ TEST_F(DiagnoseTest, ReportedAddresses) {
   evidence_.nodes[2].prepared.set_data_address("10.0.0.2");
   EXPECT_THAT(Only().what(), HasSubstr("10.0.0.2 and 10.0.0.3 both report 10.0.0.2"));
   evidence_.nodes[2].prepared.set_data_address("$(reboot)");
-  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "does not report its address");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "no address between ranks is reported");
 }
 
 TEST_F(DiagnoseTest, InterfacesThatRanksChoose) {
