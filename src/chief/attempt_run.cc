@@ -98,8 +98,9 @@ void AttemptRun::RankFailed() {
   if (remaining == 0) return;
   parts_.console.Log(LogLevel::kInfo, Shortened(DescribeCause(cause, attempt_->plan())) +
                                           "; stopping the remaining rank" +
-                                          (remaining == 1 ? "" : "s") + ", for up to " +
-                                          base::Elapsed(parts_.options.launch.grace()));
+                                          (remaining == 1 ? ", which has " : "s, which have ") +
+                                          base::Elapsed(parts_.options.launch.grace()) +
+                                          " to exit");
 }
 
 Loop::Time AttemptRun::Tick(bool may_restart) {

@@ -349,7 +349,7 @@ std::string JobRunner::WaitText() const {
            HowToCancel(parts_.options.request(), parts_.plan.job_id());
   }
   const auto limit =
-      std::chrono::ceil<std::chrono::seconds>(parts_.stop.end_limit() - parts_.loop->Now());
+      std::chrono::ceil<std::chrono::seconds>(parts_.stop.named_limit() - parts_.loop->Now());
   const std::string up_to = ", for up to " + base::Elapsed(limit);
   std::vector<std::string> late;
   if (stage_ == kEnding) {

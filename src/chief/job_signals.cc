@@ -19,9 +19,9 @@ namespace {
 constexpr char kNoMore[] = "waiting no longer";
 
 // "for up to 40 s".
-std::string UpTo(Loop::Time limit, Loop::Time now) {
+std::string UpTo(const StopPolicy& stop, Loop::Time now) {
   return "for up to " +
-         base::Elapsed(std::chrono::ceil<std::chrono::seconds>(limit + StopPolicy::kOwnTime - now));
+         base::Elapsed(std::chrono::ceil<std::chrono::seconds>(stop.named_limit() - now));
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void JobSignals::InterruptStart(const std::string& name, Action action) {
   const auto report = [&](const std::string& what) {
     parts_.console.Log(LogLevel::kInfo, name + ": " + what);
   };
-  const std::string up_to = UpTo(parts_.stop.must_end(), parts_.loop->Now());
+  const std::string up_to = UpTo(parts_.stop, parts_.loop->Now());
   switch (action) {
     case Action::kStop:
       report("cancelling the start, " + up_to + "; repeat to end it sooner");
@@ -102,8 +102,8 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
       if (run_.state().Interrupted(signal, by)) run_.Stop();
       return run_.StopLooking();
     case Action::kKill:
-      report("killing the remaining processes, " +
-             UpTo(parts_.stop.must_end(), parts_.loop->Now()) + "; repeat to wait no longer");
+      report("killing the remaining processes, " + UpTo(parts_.stop, parts_.loop->Now()) +
+             "; repeat to wait no longer");
       run_.state().Killed();
       return parts_.nodes.StopRanks(std::chrono::milliseconds(0));
     case Action::kGiveUp:

@@ -75,6 +75,9 @@ class StopPolicy {
   }
   // The limit for the end of a job that was asked to stop, whatever nodes do.
   Time must_end() const { return must_end_; }
+  // The limit of a wait, as messages name it: the end of a job that was asked to stop, or else that
+  // of everything that was asked to end.
+  Time named_limit() const { return must_end_ == Time::max() ? end_limit_ : must_end_ + kOwnTime; }
   // Returns whether nothing is waited for any more.
   bool WaitsNoLonger(Time now) const { return given_up() || now >= waits_until(); }
   Time waits_until() const { return must_end_ - kLeaveTime; }

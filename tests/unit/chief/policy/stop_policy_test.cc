@@ -188,6 +188,19 @@ TEST(StopPolicyTest, ASecondSignalLeavesNoGracePeriod) {
   EXPECT_LE(policy.must_end(), At(seconds(15)));
 }
 
+TEST(StopPolicyTest, MessagesNameOneLimitOfAWait) {
+  StopPolicy policy(seconds(30), kStopLease, false);
+  policy.BeginEnd(At(seconds(0)), false);
+  EXPECT_EQ(policy.named_limit(), policy.end_limit());
+  policy.Interrupted(SIGINT, At(seconds(1)));
+  policy.Interrupted(SIGINT, At(seconds(5)));
+  for (const bool leave : {false, true}) {
+    policy.BeginEnd(At(seconds(6)), leave);
+    EXPECT_EQ(policy.named_limit(), At(seconds(15))) << leave;
+    EXPECT_LT(policy.end_limit(), policy.named_limit()) << leave;
+  }
+}
+
 TEST(StopPolicyTest, AStoppedJobWaitsForABlockedTerminalToo) {
   StopPolicy policy(seconds(5), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
