@@ -64,22 +64,16 @@ Result<v1::JobFiles> FetchWhileItRuns(const v1::JobStatus& job, const v1::FetchR
   return client.Fetch(request);
 }
 
-Status IsElsewhere(const v1::JobStatus& job, const FetchOptions& options) {
-  const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
-  const std::string host = note.chief_on().empty() ? job.host() : note.chief_on();
-  std::vector<std::string> line = {"autodist", "fetch", "--chief-on", host};
-  if (!note.spec().empty()) line.insert(line.end(), {"--spec", note.spec()});
+Status FilesAreElsewhere(const v1::JobStatus& job, const FetchOptions& options) {
+  std::vector<std::string> arguments = options.patterns;
   if (options.max_size != transfer::kMaxFetchedBytes) {
-    line.insert(line.end(), {"--max-size", std::to_string(options.max_size)});
+    arguments.insert(arguments.end(), {"--max-size", std::to_string(options.max_size)});
   }
-  line.push_back(job.job_id());
-  line.insert(line.end(), options.patterns.begin(), options.patterns.end());
   std::error_code error;
   const bool shared = std::filesystem::exists(job.log_folder(), error);
-  return WithRemedy(
-      Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + host),
-      "`" + base::ShellLine(line) + "` copies the files to its log folder" +
-          (shared ? "" : " there, and prints the command that copies them here"));
+  return IsElsewhere(job, "fetch", arguments,
+                     std::string("copies the files to its log folder") +
+                         (shared ? "" : " there, and prints the command that copies them here"));
 }
 
 bool MeansAJob(const std::string& word) {
@@ -109,7 +103,7 @@ int Fetch(FetchOptions options) {
   if (!sorted.ok()) return Fail(sorted, kExitUsage);
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  if (job->elsewhere()) return Fail(IsElsewhere(*job, options), kExitCannotLaunch);
+  if (job->elsewhere()) return Fail(FilesAreElsewhere(*job, options), kExitCannotLaunch);
   if (IsUnreachable(*job)) return FailUnreachable(*job);
   v1::FetchRequest request;
   *request.mutable_patterns() = {options.patterns.begin(), options.patterns.end()};

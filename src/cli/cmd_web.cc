@@ -9,11 +9,9 @@
 
 #include "base/exit_codes.h"
 #include "base/host_name.h"
-#include "chief/remote_controller/start_remote.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
-#include "control/job_record.h"
 #include "web/server.h"
 
 namespace autodist::cli {
@@ -36,14 +34,7 @@ Result<web::Options> Read(const WebOptions& options) {
   read.address = options.listen;
   if (!options.job.empty()) {
     AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(options.job));
-    if (job.elsewhere()) {
-      const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
-      const std::string host = note.chief_on().empty() ? job.host() : note.chief_on();
-      return WithRemedy(
-          Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + host),
-          "`autodist web " + chief::ChiefOnOptions(note.spec(), host) + " " + job.job_id() +
-              "` shows the page here");
-    }
+    if (job.elsewhere()) return IsElsewhere(job, "web", {}, "shows the page here");
     read.job = job.job_id();
   }
   if (!options.forwarded.first.empty()) {

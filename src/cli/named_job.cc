@@ -6,9 +6,12 @@
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/shell_quote.h"
+#include "chief/remote_controller/start_remote.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/values.h"
+#include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/jobs.h"
 #include "control/prune.h"
@@ -121,6 +124,18 @@ Result<v1::JobStatus> NamedJob(const std::string& word, const std::string& actin
     base::Log(base::LogLevel::kInfo, "no job of this folder; using " + control::Described(job));
   }
   return job;
+}
+
+Status IsElsewhere(const v1::JobStatus& job, const std::string& name,
+                   const std::vector<std::string>& arguments, const std::string& effect) {
+  const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
+  const std::string host = note.chief_on().empty() ? job.host() : note.chief_on();
+  std::vector<std::string> words = {job.job_id()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + host),
+      "`autodist " + name + " " + chief::ChiefOnOptions(note.spec(), host) + " " +
+          base::ShellLine(words) + "` " + effect);
 }
 
 Status CheckIsOver(const v1::JobStatus& job) {

@@ -38,6 +38,11 @@ Status WhyUnreachable(const v1::JobStatus& job);
 // Logs that, and returns the exit code.
 int FailUnreachable(const v1::JobStatus& job);
 
+// Returns the error of a command for a job whose autodist is on another host. The hint has the line
+// that does it: "`autodist NAME --chief-on HOST JOB ARGUMENTS` EFFECT".
+Status IsElsewhere(const v1::JobStatus& job, const std::string& name,
+                   const std::vector<std::string>& arguments, const std::string& effect);
+
 // kInvalidArgument: the job does not have all of these ranks.
 Status CheckRanks(const std::vector<uint32_t>& ranks, const v1::JobStatus& job);
 

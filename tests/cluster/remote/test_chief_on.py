@@ -180,7 +180,7 @@ def test_the_machine_that_started_the_job_finds_it(launch, start, there, folder)
     assert report.code == 0 and (folder / "far.html").read_text().startswith("<!doctype html>"), report.err
     refused = here("report", "far", "--output", folder / "far.html")
     assert refused.code == 2 and "--force" in refused.err
-    assert "autodist fetch --chief-on" in here("fetch", "far", "data").err
+    assert re.search(rf"`autodist fetch (--spec \S+ )?--chief-on {name(2)} {job} data`", here("fetch", "far", "data").err)
     stopped = here("stop", "far")
     assert stopped.code == 0, stopped.err
     assert job not in here("ps").out

@@ -294,7 +294,7 @@ def test_a_laptop(laptop, table):
             (["status", f"autodist-runs/{job}"], "state +running", 0), (["status", "--json"], '"pid":\\d+', 0),
             (["logs"], LINE, 0), (["logs", f"autodist-runs/{job}"], LINE, 0), (["logs", "--attempt", "1"], LINE, 0),
             (["top", "--once"], "running", 0), (["why"], "rank|CPU", (0, 3, 4)), (["stacks"], "all stacks are in", 0),
-            (["report", "--markdown"], "^# far", 0), (["fetch", "nothing*"], "autodist fetch --chief-on 10.77.0.2", 125),
+            (["report", "--markdown"], "^# far", 0), (["fetch", "nothing*"], "autodist fetch --spec .* --chief-on 10.77.0.2", 125),
             (["web", "far"], "autodist web --spec .* --chief-on 10.77.0.2", 2), (["clean", job], "has not ended", 2)):
         table.check("running", place, words, expected, code=code, never=never)
     for words in (["attach"], ["logs", "-f"]):
