@@ -26,6 +26,24 @@ constexpr const char* kUnsetVariables[] = {
 constexpr std::string_view kJobEndedPatterns[] = {"already completing or completed",
                                                   "Invalid job id", "Job credential revoked"};
 
+// Parts of lines that srun also writes when all is well. Source: slurm's proc_args.c, allocate.c,
+// launch.c and srun_job.c.
+constexpr std::string_view kNoticePatterns[] = {
+    "cluster configuration lacks support for cpu binding",
+    "queued and waiting for resources",
+    "has been allocated resources",
+    "Step created",  // "for StepId=7.0"
+    "step created",  // of older versions, "Job step created"
+    "launch/slurm: _task_start:",
+    "launch/slurm: _task_finish:",
+};
+
+bool IsNotice(std::string_view line) {
+  return line.starts_with("srun: ") && std::ranges::any_of(kNoticePatterns, [&](auto part) {
+           return line.find(part) != std::string_view::npos;
+         });
+}
+
 }  // namespace
 
 std::vector<std::string> SrunArgv(const std::vector<std::string>& nodes, uint32_t gpus,
@@ -56,6 +74,15 @@ std::vector<std::string> SrunInto(const std::string& job, const std::string& nod
   argv.insert(argv.end(), {"--jobid=" + job, "--job-name=autodist"});
   if (terminal) argv.push_back("--pty");
   return argv;
+}
+
+std::string WithoutNotices(const std::string& said) {
+  std::string text;
+  for (const std::string_view line : base::Lines(said)) {
+    if (IsNotice(line)) continue;
+    text.append(text.empty() ? "" : "\n").append(line);
+  }
+  return text;
 }
 
 Status SrunError(const std::string& said) {

@@ -22,6 +22,10 @@ bool HasSrun();
 // The same for a node of a job, from outside; empty: no srun in PATH. `terminal`: gets ours.
 std::vector<std::string> SrunInto(const std::string& job, const std::string& node, bool terminal);
 
+// Leaves out lines that srun also writes when all is well, and empty lines; has no line feed at the
+// end. Output of tasks stays.
+std::string WithoutNotices(const std::string& said);
+
 // Converts the error output of srun. OK if there is no error message of srun.
 Status SrunError(const std::string& said);
 

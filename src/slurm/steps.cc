@@ -109,8 +109,7 @@ class Step {
       const std::lock_guard lock(mutex_);
       AD_RETURN_IF_ERROR(failure_);
     }
-    std::string said = srun_->StderrTail();
-    while (said.ends_with('\n')) said.pop_back();
+    const std::string said = WithoutNotices(srun_->StderrTail());
     AD_RETURN_IF_ERROR(SrunError(said));
     return WithRemedy(Error(StatusCode::kUnavailable, "the Slurm step of the agent has ended" +
                                                           (said.empty() ? "" : ": " + said)),

@@ -35,6 +35,37 @@ TEST(SrunErrorTest, OutputOfTasksIsNotAnError) {
   }
 }
 
+TEST(SrunErrorTest, NoticesAreNoReasons) {
+  const struct {
+    std::string said;
+    std::string rest;
+  } kCases[] = {
+      {"", ""},
+      {"srun: cluster configuration lacks support for cpu binding\n", ""},
+      {"srun: job 7 queued and waiting for resources\n"
+       "srun: job 7 has been allocated resources\n",
+       ""},
+      {"srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)\n"
+       "srun: Step created for StepId=7.0\n",
+       "srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)"},
+      {"srun: Job step created\n", ""},
+      {"srun: launch/slurm: _task_start: Launching StepId=7.0, host n0, 1 tasks: 0\n"
+       "srun: launch/slurm: _task_finish: Received task exit notification for 1 task\n",
+       ""},
+      {"srun: launch/slurm: launch_p_step_launch: StepId=7.0 aborted before step completely "
+       "launched.\n",
+       "srun: launch/slurm: launch_p_step_launch: StepId=7.0 aborted before step completely "
+       "launched."},
+      {"srun: cluster configuration lacks support for cpu binding\n"
+       "slurmstepd: error: no room\n\n"
+       "srun: Force Terminated StepId=7.0\n",
+       "slurmstepd: error: no room\nsrun: Force Terminated StepId=7.0"},
+      {"no library: it has been allocated resources\n",
+       "no library: it has been allocated resources"},
+  };
+  for (const auto& [said, rest] : kCases) EXPECT_EQ(WithoutNotices(said), rest);
+}
+
 TEST(SrunIntoTest, RunsOnOneNodeBesideTheStepsOfTheJob) {
   const test::TempFolder folder;
   const std::string path = getenv("PATH");
