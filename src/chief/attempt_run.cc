@@ -4,10 +4,10 @@
 #include <chrono>
 #include <utility>
 
+#include "base/a_few_of.h"
 #include "base/quantity.h"
 #include "base/wall_clock.h"
 #include "chief/attempt/report.h"
-#include "chief/start/prepared_text.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {
@@ -209,7 +209,7 @@ void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Sta
 void AttemptRun::ReportLostWithoutRanks() {
   const auto [addresses, why, report_at] = std::exchange(lost_without_ranks_, {});
   if (addresses.empty()) return;
-  const std::string names = AFewOf(addresses);
+  const std::string names = base::AFewOf(addresses);
   parts_.console.Log(LogLevel::kWarning,
                      addresses.size() == 1
                          ? names + " is lost: " + why + "; it had no ranks"

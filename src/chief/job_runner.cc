@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/a_few_of.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "chief/attempt/report.h"
 #include "chief/fetch/fetch_text.h"
 #include "chief/start/attempt_outcome.h"
-#include "chief/start/prepared_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -357,7 +357,7 @@ std::string JobRunner::WaitText() const {
     for (uint32_t member = 0; member < members.size(); ++member) {
       if (run_.state().RunningOn(member) > 0) late.push_back(parts_.AddressOf(members[member]));
     }
-    return late.empty() ? "" : "ranks on " + AFewOf(late) + " to end" + up_to;
+    return late.empty() ? "" : "ranks on " + base::AFewOf(late) + " to end" + up_to;
   }
   if (stage_ != kAwaitingLastOutput && stage_ != kDrainingToFetch && stage_ != kLeaving) return "";
   for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
@@ -366,7 +366,7 @@ std::string JobRunner::WaitText() const {
     if (!NamesWhatIsLeft(node)) late.push_back(parts_.AddressOf(node));
   }
   if (late.empty()) return "";
-  return AFewOf(late) + " to confirm that nothing is left there" + up_to;
+  return base::AFewOf(late) + " to confirm that nothing is left there" + up_to;
 }
 
 // Returns whether the nodes have completed what End requested.

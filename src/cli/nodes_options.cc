@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/a_few_of.h"
 #include "base/did_you_mean.h"
 #include "base/duration.h"
 #include "base/folder_entries.h"
@@ -294,17 +295,13 @@ std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
   return Reported(ThisMachine(request, ranks));
 }
 
-// "choose among a, b and 7 more"; "": none.
+// "choose among a, b and 7 others"; "": none.
 std::string NodesText(const spec::ResourceSpec& spec) {
-  constexpr size_t kMaxNamed = 8;
-  std::vector<std::string> named;
-  for (const spec::Node& node : spec.nodes) {
-    if (named.size() < kMaxNamed) named.push_back(node.address);
-  }
-  const size_t more = spec.nodes.size() - named.size();
-  if (named.empty()) return "";
-  return "choose among " + absl::StrJoin(named, ", ") +
-         (more > 0 ? " and " + std::to_string(more) + " more" : "");
+  constexpr size_t kNamed = 8;
+  std::vector<std::string> addresses;
+  addresses.reserve(spec.nodes.size());
+  for (const spec::Node& node : spec.nodes) addresses.push_back(node.address);
+  return addresses.empty() ? "" : "choose among " + base::AFewOf(addresses, kNamed);
 }
 
 }  // namespace

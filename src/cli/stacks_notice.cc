@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "base/a_few_of.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/thread.h"
@@ -13,7 +14,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr int kMaxNamedNodes = 5;
+constexpr size_t kNamedNodes = 4;
 constexpr std::chrono::seconds kBetweenNotices{5};
 
 }  // namespace
@@ -33,15 +34,8 @@ std::string ReadingStacksText(const v1::JobStatus& job) {
 
 std::string AwaitedNodesText(const v1::AwaitedNodes& nodes) {
   if (nodes.addresses().empty()) return "";
-  const int size = nodes.addresses_size();
-  const int named = size > kMaxNamedNodes ? kMaxNamedNodes - 1 : size;
-  std::string text = "waiting for the stacks of ";
-  for (int i = 0; i < named; ++i) {
-    const bool last = i + 1 == size;
-    text += (i == 0 ? "" : last ? " and " : ", ") + nodes.addresses(i);
-  }
-  if (named < size) text += " and " + base::Count(static_cast<size_t>(size - named), "other node");
-  return text;
+  return "waiting for the stacks of " +
+         base::AFewOf({nodes.addresses().begin(), nodes.addresses().end()}, kNamedNodes);
 }
 
 StacksNotice::StacksNotice(const v1::JobStatus& job) {

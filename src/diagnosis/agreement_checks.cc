@@ -1,10 +1,9 @@
 // Checks that compare nodes with each other.
-#include <absl/strings/str_join.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
 
+#include "base/a_few_of.h"
 #include "base/ip_address.h"
 #include "diagnosis/issue_list.h"
 
@@ -86,16 +85,6 @@ bool IsMissingProgramOf(const Evidence& evidence, uint32_t node, const std::stri
   });
 }
 
-// "a.py", or "a.py, b.py and 7 others".
-std::string ListedFiles(const std::vector<std::string>& files) {
-  constexpr size_t kMaxNamed = 3;
-  const size_t named = files.size() > kMaxNamed + 1 ? kMaxNamed : files.size();
-  const std::string text =
-      absl::StrJoin(files.begin(), files.begin() + static_cast<long>(named), ", ");
-  return named == files.size() ? text
-                               : text + " and " + std::to_string(files.size() - named) + " others";
-}
-
 }  // namespace
 
 void CompareValues(const Evidence& evidence, IssueList& issues, v1::Check check,
@@ -171,7 +160,7 @@ void CheckFiles(const Evidence& evidence, IssueList& issues) {
     }
     if (different.empty()) continue;
     issues.Bad(v1::CHECK_FILES, node,
-               ListedFiles(different) + (different.size() == 1 ? " differs" : " differ") +
+               base::AFewOf(different) + (different.size() == 1 ? " differs" : " differ") +
                    " from " + Here(evidence) + "'s",
                CopyRemedy(evidence, different.front(), Here(evidence) + "'s"));
   }

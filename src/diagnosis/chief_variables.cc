@@ -6,6 +6,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "base/a_few_of.h"
 #include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr size_t kMaxNames = 512;
 constexpr size_t kMaxNameLength = 128;
-constexpr size_t kMaxShown = 4;
 
 // A '*' at the beginning or end matches any text.
 bool Fits(std::string_view name, std::string_view pattern) {
@@ -201,17 +201,6 @@ std::vector<std::string> LikelyMissed(std::string_view reason, std::string_view 
   return likely;
 }
 
-std::string NamesAsText(const std::vector<std::string>& names) {
-  std::string text;
-  const bool all = names.size() <= kMaxShown;
-  const size_t shown = all ? names.size() : kMaxShown;
-  for (size_t i = 0; i < shown; ++i) {
-    const bool last = all && i + 1 == shown && i > 0;
-    text += (i == 0 ? "" : last ? " and " : ", ") + names[i];
-  }
-  return all ? text : text + " and " + std::to_string(names.size() - shown) + " more";
-}
-
 void CheckChiefVariables(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     if (PlanOf(evidence, node).reach().has_local()) continue;
@@ -222,7 +211,7 @@ void CheckChiefVariables(const Evidence& evidence, IssueList& issues) {
         [&](const std::string& name) { return std::ranges::count(facts, name) > 0; });
     if (missing.empty()) continue;
     issues.Warn(v1::CHECK_VARIABLES, node,
-                "ranks there do not get " + NamesAsText(missing) + ", which the shell of " +
+                "ranks there do not get " + base::AFewOf(missing) + ", which the shell of " +
                     Here(evidence) + " has and the program mentions",
                 "if all nodes need it: --pass-env " + missing.front());
   }

@@ -20,7 +20,4 @@ std::vector<std::string> NamesIn(std::string_view text, const std::vector<std::s
 std::vector<std::string> LikelyMissed(std::string_view reason, std::string_view wrote,
                                       const std::vector<std::string>& names);
 
-// "HF_TOKEN, HTTPS_PROXY and WANDB_API_KEY"; of many names only the first.
-std::string NamesAsText(const std::vector<std::string>& names);
-
 }  // namespace autodist::diagnosis

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/a_few_of.h"
 #include "base/quantity.h"
 
 namespace autodist::launch {
@@ -91,7 +92,7 @@ std::string LaunchProgress::Describe(const Node& node) {
 }
 
 std::string LaunchProgress::WaitingFor() const {
-  constexpr size_t kMaxNodesShown = 3;
+  constexpr size_t kNodesShown = 2;
   const std::lock_guard lock(mutex_);
   if (syncs_ && std::ranges::any_of(
                     nodes_, [](const Node& node) { return node.state < State::kPreparing; })) {
@@ -104,14 +105,10 @@ std::string LaunchProgress::WaitingFor() const {
   // Lists nodes that wait for their turn last, because they wait for the others.
   std::stable_partition(waiting.begin(), waiting.end(),
                         [](const Node* node) { return node->state != State::kWaiting; });
-  const size_t shown = waiting.size() > kMaxNodesShown ? kMaxNodesShown - 1 : waiting.size();
-  std::string text;
-  for (size_t i = 0; i < shown; ++i) {
-    const bool last = i + 1 == waiting.size();
-    text += (i == 0 ? "" : last ? " and " : ", ") + Describe(*waiting[i]);
-  }
-  if (shown < waiting.size()) text += " and " + base::Count(waiting.size() - shown, "other");
-  return text;
+  std::vector<std::string> nodes;
+  nodes.reserve(waiting.size());
+  for (const Node* node : waiting) nodes.push_back(Describe(*node));
+  return base::AFewOf(nodes, kNodesShown);
 }
 
 }  // namespace autodist::launch

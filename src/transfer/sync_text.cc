@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "autodist/status.h"
+#include "base/a_few_of.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
@@ -11,8 +12,8 @@
 namespace autodist::transfer {
 namespace {
 
-constexpr size_t kMaxNamedFiles = 3;  // of the nodes with the same ones
-constexpr size_t kMaxNamedNodes = 4;
+constexpr size_t kNamedFiles = 3;  // of the nodes with the same ones
+constexpr size_t kNamedNodes = 4;
 constexpr size_t kMaxNamedGroups = 3;
 
 std::string FilesAndBytes(const std::map<uint64_t, uint64_t>& entries) {
@@ -21,12 +22,9 @@ std::string FilesAndBytes(const std::map<uint64_t, uint64_t>& entries) {
   return base::Count(entries.size(), "file") + ", " + base::Bytes(bytes);
 }
 
-std::string SomeOf(const std::vector<std::string>& names, size_t limit) {
-  std::string text;
-  const size_t shown = std::min(names.size(), limit);
-  for (size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + base::Printable(names[i]);
-  return names.size() > shown ? text + " and " + std::to_string(names.size() - shown) + " more"
-                              : text;
+std::string SomeOf(std::vector<std::string> names, size_t limit) {
+  for (std::string& name : names) name = base::Printable(name);
+  return base::AFewOf(names, limit);
 }
 
 }  // namespace
@@ -60,16 +58,8 @@ std::string SendsText(const std::map<uint64_t, uint64_t>& wanted, size_t nodes) 
 
 std::string WaitsText(const std::string& what, size_t nodes, bool busy,
                       const std::vector<std::string>& unreached) {
-  constexpr size_t kMaxNamed = 3;
-  const size_t named = unreached.size() > kMaxNamed ? kMaxNamed - 1 : unreached.size();
-  std::string connecting;
-  for (size_t i = 0; i < named; ++i) {
-    connecting += (i == 0 ? "connecting to " : i + 1 == unreached.size() ? " and " : ", ");
-    connecting += unreached[i];
-  }
-  if (named < unreached.size()) {
-    connecting += " and " + base::Count(unreached.size() - named, "other");
-  }
+  constexpr size_t kNamed = 2;
+  const std::string connecting = "connecting to " + base::AFewOf(unreached, kNamed);
   if (!unreached.empty() && !busy) return connecting;
   const std::string of = unreached.empty() ? "" : std::to_string(nodes - unreached.size()) + " of ";
   return "comparing " + what + " with " + of + base::Count(nodes, "node") +
@@ -89,8 +79,8 @@ std::string NamesByNode(const NodesByPath& files, const std::vector<std::string>
     for (const uint32_t node : nodes) {
       names.push_back(node < addresses.size() ? addresses[node] : "node " + std::to_string(node));
     }
-    text += (shown++ == 0 ? "" : "; ") + SomeOf(paths, kMaxNamedFiles) + " on " +
-            SomeOf(names, kMaxNamedNodes);
+    text += (shown++ == 0 ? "" : "; ") + SomeOf(paths, kNamedFiles) + " on " +
+            SomeOf(names, kNamedNodes);
   }
   return text;
 }

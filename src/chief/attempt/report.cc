@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/a_few_of.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "base/utf8.h"
@@ -234,7 +235,7 @@ std::string MissingVariablesReport(const Attempt& attempt, uint32_t member,
   const auto likely = diagnosis::LikelyMissed(reason, wrote, missing->second);
   if (likely.empty()) return "";
   const bool only_others = attempt.plan().nodes(0).reach().has_local();
-  return "  the shell here has " + diagnosis::NamesAsText(likely) + ", which ranks" +
+  return "  the shell here has " + base::AFewOf(likely) + ", which ranks" +
          (only_others ? " of other nodes" : "") + " do not get: --pass-env " + likely.front() +
          "\n";
 }

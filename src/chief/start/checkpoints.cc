@@ -6,9 +6,9 @@
 #include <functional>
 #include <system_error>
 
+#include "base/a_few_of.h"
 #include "base/quantity.h"
 #include "base/wall_clock.h"
-#include "chief/start/prepared_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -61,7 +61,8 @@ std::string CheckpointsDiffer(const std::vector<NodeCheckpoint>& nodes) {
   std::string text;
   for (size_t i = 0; i < std::min(groups.size(), kMaxGroupsNamed); ++i) {
     const auto& [newest, addresses] = groups[i];
-    text += (i == 0 ? "" : ", ") + AFewOf(addresses) + (addresses.size() == 1 ? " has " : " have ");
+    text += (i == 0 ? "" : ", ") + base::AFewOf(addresses) +
+            (addresses.size() == 1 ? " has " : " have ");
     text += newest.name().empty()
                 ? "none"
                 : newest.name() + " of " +

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "base/a_few_of.h"
 #include "base/log.h"
 #include "base/proof_of_end.h"
 #include "base/quantity.h"
-#include "chief/start/prepared_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -87,7 +87,7 @@ void NodeGathering::ReportEnding(Loop::Time limit) {
     late.push_back(job_.plan.nodes(static_cast<int>(node)).address());
   }
   const auto left = std::chrono::ceil<std::chrono::seconds>(limit - job_.loop.Now());
-  job_.console.Log(base::LogLevel::kInfo, "waiting for " + AFewOf(late) +
+  job_.console.Log(base::LogLevel::kInfo, "waiting for " + base::AFewOf(late) +
                                               " to end what runs there, for " +
                                               base::Elapsed(left) + " at most");
 }
@@ -134,7 +134,7 @@ void NodeGathering::ReportReturned(const std::vector<uint32_t>& members) {
   }
   if (addresses.empty()) return;
   job_.console.Log(base::LogLevel::kInfo,
-                   AFewOf(addresses) + (addresses.size() == 1 ? " is back" : " are back"));
+                   base::AFewOf(addresses) + (addresses.size() == 1 ? " is back" : " are back"));
 }
 
 bool NodeGathering::AwaitsNodes(const Choice& idle) {
@@ -208,8 +208,8 @@ void NodeGathering::ReportWait(const Choice& idle) {
     until = std::max(until, Until(node, since));
   }
   const auto limit = std::chrono::ceil<std::chrono::seconds>(until - job_.loop.Now());
-  job_.console.Log(base::LogLevel::kInfo, "waiting for " + AFewOf(addresses) + " to return, for " +
-                                              base::Elapsed(limit) +
+  job_.console.Log(base::LogLevel::kInfo, "waiting for " + base::AFewOf(addresses) +
+                                              " to return, for " + base::Elapsed(limit) +
                                               " at most: " + Roster::Needs(idle));
 }
 

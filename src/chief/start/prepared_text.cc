@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/a_few_of.h"
 #include "base/exit_codes.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
@@ -32,16 +33,6 @@ std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) 
 }
 
 }  // namespace
-
-std::string AFewOf(const std::vector<std::string>& names) {
-  constexpr size_t kNamed = 3;
-  std::string text;
-  for (size_t i = 0; i < std::min(kNamed, names.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() <= kNamed) return text;
-  return text + " and " + base::Count(names.size() - kNamed, "other");
-}
 
 std::string WhyRefused(const launch::LaunchedNode& node) {
   if (!node.status.ok()) return Message(node.status);
@@ -116,7 +107,7 @@ std::vector<std::string> WarningsOf(const Attempt& attempt,
   std::vector<std::string> text;
   text.reserve(warnings.size());
   for (const auto& [warning, addresses] : warnings) {
-    text.push_back(AFewOf(addresses) + ": " + warning);
+    text.push_back(base::AFewOf(addresses) + ": " + warning);
   }
   return text;
 }

@@ -27,9 +27,6 @@ std::string WhyRefused(const launch::LaunchedNode& node);
 // Returns 126 or 127 if the command is the only issue, else 125; 0 if there are no issues.
 int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);
 
-// "a", "a, b", "a, b, c and 7 others".
-std::string AFewOf(const std::vector<std::string>& names);
-
 // "node1, node2 and 7 others: the disk is nearly full": each warning once.
 std::vector<std::string> WarningsOf(const Attempt& attempt,
                                     const std::vector<launch::LaunchedNode>& nodes);

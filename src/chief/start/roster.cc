@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/a_few_of.h"
 #include "base/quantity.h"
-#include "chief/start/prepared_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -80,7 +80,7 @@ std::vector<std::string> Roster::Take(const Choice& choice) {
   std::vector<std::string> messages;
   if (!replaced.empty()) {
     const std::string verb = replaced.size() == 1 ? " replaces " : " replace ";
-    messages.push_back(AFewOf(spares) + verb + AFewOf(replaced));
+    messages.push_back(base::AFewOf(spares) + verb + base::AFewOf(replaced));
   }
   std::string why = WhyEmpty(choice);
   if (!why.empty() && why != why_empty_) messages.push_back(why);
@@ -102,7 +102,8 @@ std::string Roster::WhyEmpty(const Choice& choice) const {
     }
   }
   if (empty.empty() || spares.empty()) return "";
-  return AFewOf(empty) + (empty.size() == 1 ? " is" : " are") + " not replaced: " + AFewOf(spares);
+  return base::AFewOf(empty) + (empty.size() == 1 ? " is" : " are") +
+         " not replaced: " + base::AFewOf(spares);
 }
 
 std::string Roster::Needs(const Choice& choice) {

@@ -206,7 +206,7 @@ TEST_F(JobSparesTest, SparesThatAreLostTogetherAreReportedInOneLine) {
   }
   loop_.After(seconds(10), [this] { nodes_[0].ExitAll(0); });
   EXPECT_EQ(Run(), 0);
-  EXPECT_THAT(messages_, HasSubstr("10.0.0.2, node3 are lost; they had no ranks; 10.0.0.2: "));
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 and node3 are lost; they had no ranks; 10.0.0.2: "));
   EXPECT_THAT(messages_, Not(HasSubstr("is lost")));
 }
 
@@ -476,8 +476,9 @@ TEST_F(JobSparesTest, TwoNodesThatAreLostAtTheSameTimeAreAwaited) {
   EXPECT_EQ(planned_.size(), 2u);
   EXPECT_THAT(messages_,
               HasSubstr("restarting once enough nodes are back, because node 10.0.0.2 was lost\n"));
-  EXPECT_THAT(messages_, HasSubstr("waiting for 10.0.0.2, node3 to return, for 58 s at most: the "
-                                   "job needs 2 nodes and has 1\n"));
+  EXPECT_THAT(messages_,
+              HasSubstr("waiting for 10.0.0.2 and node3 to return, for 58 s at most: the "
+                        "job needs 2 nodes and has 1\n"));
 }
 
 TEST_F(JobSparesTest, ANodeThatIsLostLateHasTheWholeTimeToReturn) {
@@ -522,7 +523,7 @@ class JobManySparesTest : public JobTest {
   JobManySparesTest() : JobTest(NineNodes()) {}
 };
 
-TEST_F(JobManySparesTest, ManyReplacedNodesAreCounted) {
+TEST_F(JobManySparesTest, ReplacedNodesAreNamed) {
   options_.launch.request.set_spares(4);
   options_.launch.request.set_timeout(7'200);
   loop_.After(seconds(5), [this] {
@@ -533,8 +534,8 @@ TEST_F(JobManySparesTest, ManyReplacedNodesAreCounted) {
   });
   AllExit(seconds(10), 0);
   EXPECT_EQ(Run(), 0);
-  EXPECT_THAT(messages_, HasSubstr("node6, node7, node8 and 1 other replace 10.0.0.2, node3, node4 "
-                                   "and 1 other\n"));
+  EXPECT_THAT(messages_, HasSubstr("node6, node7, node8 and node9 replace 10.0.0.2, node3, node4 "
+                                   "and node5\n"));
 }
 
 // The spare has other devices than the others.

@@ -30,7 +30,7 @@ TEST(StacksNoticeTest, NamesTheNodesThatHaveNotAnswered) {
                           "n0, n1 and n2",
                           "n0, n1, n2 and n3",
                           "n0, n1, n2, n3 and n4",
-                          "n0, n1, n2, n3 and 2 other nodes"};
+                          "n0, n1, n2, n3 and 2 others"};
   for (int number = 0; number < 7; ++number) {
     const std::string names = kTexts[number];
     EXPECT_EQ(AwaitedNodesText(Nodes(number)),

@@ -67,11 +67,5 @@ TEST(ChiefVariablesTest, NoVariableExplainsAnotherFailure) {
       IsEmpty());
 }
 
-TEST(ChiefVariablesTest, Messages) {
-  EXPECT_EQ(NamesAsText({"A"}), "A");
-  EXPECT_EQ(NamesAsText({"A", "B", "C"}), "A, B and C");
-  EXPECT_EQ(NamesAsText({"A", "B", "C", "D", "E", "F"}), "A, B, C, D and 2 more");
-}
-
 }  // namespace
 }  // namespace autodist::diagnosis

@@ -46,9 +46,9 @@ TEST(NamesByNodeTest, NodesWithTheSameFilesAreTogether) {
   const std::vector<std::string> hosts = {"host1", "host2", "host3"};
   EXPECT_EQ(NamesByNode({}, hosts), "");
   EXPECT_EQ(NamesByNode({{"a.py", {1, 2}}, {"b.py", {1, 2}}, {"c.pt", {1}}}, hosts),
-            "c.pt on host2; a.py, b.py on host2, host3");
+            "c.pt on host2; a.py and b.py on host2 and host3");
   EXPECT_EQ(NamesByNode({{"a", {1}}, {"b", {1}}, {"c", {1}}, {"d", {1}}, {"\033", {1}}}, hosts),
-            "\\x1b, a, b and 2 more on host2");
+            "\\x1b, a, b and 2 others on host2");
   EXPECT_EQ(NamesByNode({{"a", {7}}}, hosts), "a on node 7");
 }
 

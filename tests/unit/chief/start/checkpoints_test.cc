@@ -46,7 +46,7 @@ TEST(CheckpointsTest, OnlyDifferentOnesAreNamed) {
       {"shards beside each other", {Newest("a", "step-2.0"), Newest("b", "step-2.1", 4)}, ""},
       {"a node without any",
        {Newest("a"), Newest("b", "step-2/m.pt"), Newest("c", "step-2/m.pt")},
-       "b, c have step-2/m.pt of 2025-11-30 12:00:00, a has none"},
+       "b and c have step-2/m.pt of 2025-11-30 12:00:00, a has none"},
       {"a node that was away",
        {Newest("a", "last.pt", 120), Newest("b", "last.pt")},
        "a has last.pt of 2025-11-30 12:02:00, b has last.pt of 2025-11-30 12:00:00"},
