@@ -341,6 +341,23 @@ bool JobRunner::NamesWhatIsLeft(uint32_t node) const {
          !run_.attempt().left(static_cast<uint32_t>(member - members.begin())).processes().empty();
 }
 
+// "rank 3 on node2", or "ranks on node2, node4"; "": none runs.
+std::string JobRunner::RunningRanks() const {
+  const Attempt& attempt = run_.attempt();
+  std::vector<std::string> addresses;
+  std::vector<std::string> ranks;
+  for (uint32_t member = 0; member < attempt.nodes().size(); ++member) {
+    if (run_.state().RunningOn(member) == 0) continue;
+    addresses.push_back(parts_.AddressOf(attempt.nodes()[member]));
+    for (const v1::RankPlan& rank : attempt.member_plan(member).ranks()) {
+      if (!run_.state().Runs(rank.rank())) continue;
+      ranks.push_back(NameAndNode(attempt.plan(), member, rank.rank()));
+    }
+  }
+  if (addresses.empty()) return "";
+  return ranks.size() == 1 ? ranks[0] : "ranks on " + base::AFewOf(addresses);
+}
+
 // Returns who is waited for and for how long; "": the stage waits for nothing, or says so itself.
 std::string JobRunner::WaitText() const {
   using enum JobStage;
@@ -351,14 +368,11 @@ std::string JobRunner::WaitText() const {
   const auto limit =
       std::chrono::ceil<std::chrono::seconds>(parts_.stop.named_limit() - parts_.loop->Now());
   const std::string up_to = ", for up to " + base::Elapsed(limit);
-  std::vector<std::string> late;
   if (stage_ == kEnding) {
-    const std::vector<uint32_t>& members = run_.attempt().nodes();
-    for (uint32_t member = 0; member < members.size(); ++member) {
-      if (run_.state().RunningOn(member) > 0) late.push_back(parts_.AddressOf(members[member]));
-    }
-    return late.empty() ? "" : "ranks on " + base::AFewOf(late) + " to end" + up_to;
+    const std::string ranks = RunningRanks();
+    return ranks.empty() ? "" : ranks + " to end" + up_to;
   }
+  std::vector<std::string> late;
   if (stage_ != kAwaitingLastOutput && stage_ != kDrainingToFetch && stage_ != kLeaving) return "";
   for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
     const NodeMachine& state = parts_.nodes.state(node);

@@ -60,6 +60,7 @@ class JobRunner {
   bool HasEnded(bool over);
   void ReportWait();
   bool NamesWhatIsLeft(uint32_t node) const;
+  std::string RunningRanks() const;
   std::string WaitText() const;
   bool AllNodes(bool leave);
   void End(bool leave);

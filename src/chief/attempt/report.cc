@@ -64,13 +64,14 @@ std::string MessageReport(const std::string& headline, const std::vector<std::st
   return text;
 }
 
-// Omits lines that have been shown.
+// Omits lines that have been shown: "its other last lines" follow.
 std::string LinesReport(const std::string& headline, const FailureExcerpt& excerpt,
                         display::Stream stream, const std::vector<std::string>& shown) {
   std::vector<std::string> lines = excerpt.Lines(stream);
-  std::erase_if(lines, [&](const auto& line) { return std::ranges::count(shown, line) > 0; });
+  const size_t omitted =
+      std::erase_if(lines, [&](const auto& line) { return std::ranges::count(shown, line) > 0; });
   if (lines.empty() || HasAlready(headline, lines)) return "";
-  std::string text = std::string("  its last lines on ") +
+  std::string text = std::string("  its ") + (omitted > 0 ? "other " : "") + "last lines on " +
                      (stream == display::kStderr ? "stderr" : "stdout") + ":\n";
   for (const std::string& line : lines) text += "    | " + line + "\n";
   return text;
@@ -356,12 +357,26 @@ std::string LaterReport(const Attempt& attempt, const Cause* named) {
   return text;
 }
 
-std::string OthersReport(const Attempt& attempt) {
+// Names all but the failed rank, to precede "ended": "rank 1 on node2", or "all others".
+std::string AllOthers(const Attempt& attempt, uint32_t failed) {
+  if (attempt.processes() > 2) return "all others";
+  for (const v1::NodePlan& node : attempt.plan().nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (rank.rank() != failed) return rank.name() + " on " + node.address();
+    }
+  }
+  return "";
+}
+
+// `named`: FailedTooReport has named a rank.
+std::string OthersReport(const Attempt& attempt, bool named) {
   const JobState& state = attempt.state();
   const bool of_a_rank = state.cause()->kind == Cause::Kind::kRankFailed;
   const int others = static_cast<int>(attempt.processes()) - (of_a_rank ? 1 : 0);
-  const std::string all = of_a_rank ? (others == 1 ? "the other rank " : "all others ")
-                                    : (others == 1 ? "the rank " : "all ranks ");
+  if (named && others == 1) return "";
+  const std::string all = of_a_rank     ? AllOthers(attempt, state.cause()->exit.rank()) + " "
+                          : others == 1 ? "the rank "
+                                        : "all ranks ";
   const std::pair<int, std::string> ends[] = {
       {state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal())},
       {state.ended_after_stop_signal(), "exited after " + base::SignalName(state.stop_signal())},
@@ -538,8 +553,8 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
                 ? ReportOfRank(attempt, *state.cause(), named)
                 : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += HangAdvice(attempt);
-    text +=
-        FailedTooReport(attempt, named) + LaterReport(attempt, named.lost) + OthersReport(attempt);
+    const std::string next = FailedTooReport(attempt, named);
+    text += next + LaterReport(attempt, named.lost) + OthersReport(attempt, !next.empty());
   } else {
     text = SuccessReport(attempt);
   }

@@ -193,6 +193,14 @@ TEST_F(JobTest, CtrlCOnceGivesRanksTheirGracePeriod) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobTest, ASingleRankThatIsWaitedForIsNamed) {
+  nodes_[2].ranks_ignore_stop = true;
+  Signal(seconds(5));
+  EXPECT_EQ(Run(), 130);
+  EXPECT_THAT(messages_,
+              testing::ContainsRegex("waiting for rank 4 on node3 to end, for up to 3[0-9] s"));
+}
+
 TEST_F(JobTest, ATimeoutThatPreventsNoRestartIsNotReported) {
   options_.launch.request.set_timeout(10);
   nodes_[1].ranks_ignore_stop = true;

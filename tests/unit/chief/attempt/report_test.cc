@@ -276,7 +276,7 @@ TEST_F(EndReportTest, TheFatalMessageIsFirstAndTheNoiseIsAfterIt) {
             "    | Traceback (most recent call last):\n"
             "    |   File \"/work/train.py\", line 41, in main\n"
             "    | TypeError: no \x07layer\n"
-            "  its last lines on stderr:\n"
+            "  its other last lines on stderr:\n"
             "    | node3:1:2 [0] NCCL INFO comm 0x1 rank 4\n"
             "  its last lines on stdout:\n"
             "    | step 3\n"
@@ -614,6 +614,35 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
       << Report();
 }
 
+TEST_F(EndReportTest, OfTwoRanksTheOtherIsNamedOnce) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const auto plan = std::make_shared<v1::LaunchPlan>(*plan_);
+  plan->mutable_nodes(0)->clear_ranks();
+  plan->mutable_nodes(1)->mutable_ranks()->DeleteSubrange(1, 1);
+  struct Row {
+    int signal;  // 0: it exits with 1
+    std::string end;
+  };
+  const Row rows[] = {
+      {SIGUSR1, "\n  rank 2 on 10.0.0.2 ended on SIGUSR1"},
+      {0, "\n  it wrote nothing\n  then rank 2 on 10.0.0.2 exited with code 1, 1.00 s later"},
+  };
+  for (const Row& row : rows) {
+    Attempt of_two(1, plan, {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30), {});
+    of_two.logs = attempt_.logs;
+    v1::RankExited exit;
+    exit.set_rank(4);
+    exit.set_exit_code(1);
+    exit.set_time_ns(kSecond);
+    of_two.state().RankExited(exit);
+    exit.set_rank(2);
+    if (row.signal != 0) exit.set_signal(row.signal);
+    exit.set_time_ns(2 * kSecond);
+    of_two.state().RankExited(exit);
+    EXPECT_TRUE(EndReport(of_two, {}).ends_with(row.end)) << EndReport(of_two, {});
+  }
+}
+
 TEST_F(EndReportTest, TheNextFailureIsNamedAfterTheFirst) {
   constexpr int64_t kSecond = 1'000'000'000;
   v1::RankExited exit;
@@ -675,7 +704,7 @@ TEST_F(EndReportTest, AReasonOfOneLineIsNotRepeated) {
   exit.set_exit_code(2);
   attempt_.state().RankExited(exit);
   EXPECT_TRUE(Report().starts_with("rank 4 on node3 exited with code 2: " + line +
-                                   "\n  its last lines on stderr:\n    | usage: t.py "))
+                                   "\n  its other last lines on stderr:\n    | usage: t.py "))
       << Report();
   EXPECT_EQ(Report().find(line), Report().rfind(line)) << Report();
 }
