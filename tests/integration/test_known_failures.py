@@ -141,7 +141,7 @@ for at in range(0, 8 << 20, 4096):
 def test_the_exit_code_of_a_shell_is_explained(autodist, name, number):
     outcome = autodist("run", "--", "bash", "-c", f"bash -c 'kill -{name} $$'; exit $?")
     assert outcome.code == 128 + number
-    assert f"exited with code {128 + number} (128 + {number}: a program that it started was ended by SIG{name})" \
+    assert f"exited with code {128 + number} (128 + {number}: a program that it started was ended by SIG{name}" \
         in report_of(outcome)[0]
     assert ("not by autodist" in report_of(outcome)[0]) == (name == "KILL"), outcome.err
 

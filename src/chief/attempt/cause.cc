@@ -34,12 +34,7 @@ bool KilledByAnother(const v1::RankExited& exit) {
 
 // ": the kernel's out-of-memory killer, at 4.0 of 4.0 GiB of the cgroup"; "" if it killed nothing.
 std::string WhoseMemory(const v1::RankExited& exit) {
-  if (!exit.has_out_of_memory()) {
-    if (!KilledByAnother(exit)) return "";
-    if (!exit.has_oom_kills()) return "; perhaps out of memory: see dmesg on the node";
-    return exit.oom_kills() > 0 ? " (the kernel's out-of-memory killer was active on the node)"
-                                : "";
-  }
+  if (!exit.has_out_of_memory()) return "";
   const v1::OutOfMemory& memory = exit.out_of_memory();
   std::string killer = ": the kernel's out-of-memory killer";
   if (memory.limit() == 0) return killer;
@@ -57,11 +52,15 @@ std::string FullSharedMemory(const v1::RankExited& exit) {
   return full.empty() ? "" : ": " + full;
 }
 
-// Only SIGUSR1 and SIGUSR2 are passed on.
+// Says who sent the signal, as far as it is known. Only SIGUSR1 and SIGUSR2 are passed on.
 std::string WhoSent(const v1::RankExited& exit) {
   if (KilledByAnother(exit) && !exit.has_out_of_memory()) {
-    const bool no_kill = exit.has_oom_kills() && exit.oom_kills() == 0;
-    return no_kill ? ", not by autodist or the kernel's out-of-memory killer" : ", not by autodist";
+    if (!exit.has_oom_kills()) {
+      return ", not by autodist; perhaps out of memory: see dmesg on the node";
+    }
+    return exit.oom_kills() > 0
+               ? ", not by autodist; the kernel's out-of-memory killer was active on the node"
+               : ", not by autodist or the kernel's out-of-memory killer";
   }
   const bool passed_on = exit.signal() == SIGUSR1 || exit.signal() == SIGUSR2;
   return passed_on && exit.signalled() == exit.signal() ? ", which autodist passed on" : "";
@@ -69,12 +68,12 @@ std::string WhoSent(const v1::RankExited& exit) {
 
 }  // namespace
 
-std::string MeaningOfExitCode(int code) {
+std::string MeaningOfExitCode(int code, const std::string& sender) {
   constexpr int kSignals[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGSYS};
   const int signal = code - kShellSignal;
   if (std::ranges::count(kSignals, signal) == 0) return "";
   return " (" + std::to_string(kShellSignal) + " + " + std::to_string(signal) +
-         ": a program that it started was ended by " + base::SignalName(signal) + ")";
+         ": a program that it started was ended by " + base::SignalName(signal) + sender + ")";
 }
 
 int ExitCodeOf(const v1::RankExited& exit) {
@@ -107,7 +106,7 @@ std::string HowItEnded(const v1::RankExited& exit) {
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
       return "exited with code " + std::to_string(exit.exit_code()) +
-             MeaningOfExitCode(exit.exit_code()) + WhoSent(exit) + WhoseMemory(exit) +
+             MeaningOfExitCode(exit.exit_code(), WhoSent(exit)) + WhoseMemory(exit) +
              FullSharedMemory(exit);
     case v1::RankExited::kSignal:
       return "was ended by " + base::SignalName(exit.signal()) +

@@ -34,8 +34,8 @@ int ExitCodeOf(const v1::RankExited& exit);
 int ExitCodeOf(const v1::RankAborted& abort);
 
 // What an exit code means if it is that of a shell; "": nothing. Programs that handle another
-// signal may exit so themselves.
-std::string MeaningOfExitCode(int code);
+// signal may exit so themselves. `sender`: follows the signal's name, ", not by autodist".
+std::string MeaningOfExitCode(int code, const std::string& sender = "");
 
 // Returns whether it was ended by SIGBUS, or is a shell whose program was.
 bool IsBusError(const v1::RankExited& exit);

@@ -55,7 +55,7 @@ def test_an_oom_kill_of_a_rank_is_distinguished_from_other_kills(up, little_memo
     assert f"rank 5 on {address(3)}" in outcome.err
     # The agent does not know the cgroup that the rank entered, and the kernel's log has pids of another
     # namespace.
-    assert ("was ended by SIGKILL, not by autodist (the kernel's out-of-memory killer was active on the node)"
+    assert ("was ended by SIGKILL, not by autodist; the kernel's out-of-memory killer was active on the node"
             in outcome.err), outcome.err
 
 

@@ -33,8 +33,8 @@ TEST(DescribeCauseTest, AnOomKillNamesTheExhaustedMemory) {
   exit.set_oom_kills(2);
   EXPECT_EQ(
       HowItEnded(exit),
-      "was ended by SIGKILL, not by autodist (the kernel's out-of-memory killer was active on "
-      "the node)");
+      "was ended by SIGKILL, not by autodist; the kernel's out-of-memory killer was active on "
+      "the node");
   exit.set_signalled(SIGKILL);
   EXPECT_EQ(HowItEnded(exit), "was ended by SIGKILL");
   exit.set_signalled(0);
@@ -65,6 +65,19 @@ TEST(DescribeCauseTest, AnExitCodeIsExplainedIfItIsThatOfAShell) {
   exit.set_exit_code(139);
   EXPECT_EQ(HowItEnded(exit),
             "exited with code 139 (128 + 11: a program that it started was ended by SIGSEGV)");
+  exit.set_exit_code(137);
+  const std::string killed =
+      "exited with code 137 (128 + 9: a program that it started was ended by SIGKILL";
+  EXPECT_EQ(HowItEnded(exit),
+            killed + ", not by autodist; perhaps out of memory: see dmesg on the node)");
+  exit.set_oom_kills(0);
+  EXPECT_EQ(HowItEnded(exit), killed + ", not by autodist or the kernel's out-of-memory killer)");
+  exit.set_oom_kills(1);
+  EXPECT_EQ(
+      HowItEnded(exit),
+      killed + ", not by autodist; the kernel's out-of-memory killer was active on the node)");
+  exit.set_signalled(SIGKILL);
+  EXPECT_EQ(HowItEnded(exit), killed + ")");
   for (const int code : {0, 1, 127, 128, 128 + SIGPIPE, 128 + SIGTERM, 255}) {
     exit.set_exit_code(code);
     EXPECT_EQ(HowItEnded(exit), "exited with code " + std::to_string(code));

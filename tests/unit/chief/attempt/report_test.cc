@@ -478,7 +478,7 @@ TEST_F(EndReportTest, TheExitCodeOfAShellIsExplainedOnce) {
   attempt_.state().RankExited(exit);
   EXPECT_TRUE(Report().starts_with(
       "rank 4 on node3 exited with code 137 (128 + 9: a program that it started was ended by "
-      "SIGKILL), not by autodist or the kernel's out-of-memory killer\n  its last lines on "
+      "SIGKILL, not by autodist or the kernel's out-of-memory killer)\n  its last lines on "
       "stderr:\n"
       "    | train.sh: line 3:"))
       << Report();
