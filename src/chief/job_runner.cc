@@ -235,24 +235,29 @@ StageEvent JobRunner::RestartOrEnd() {
   pause_ = *decision.wait;
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
   parts_.snapshot.Launches(next_);
-  parts_.console.Log(LogLevel::kInfo, RestartText(cause));
+  parts_.console.Log(LogLevel::kInfo, RestartText() + (decision.futility ? "" : BecauseOf(cause)));
   return StageEvent::kRestart;
 }
 
 // A wait for nodes, or for ranks that may still run, is reported when it begins.
-std::string JobRunner::RestartText(const std::string& cause) const {
+std::string JobRunner::RestartText() const {
   const bool waits = starter_.WouldWait(parts_.loop->Now() + pause_);
   const bool enough = starter_.roster().Choose(Availability::kConnected).suffices;
   std::string text = waits && !enough ? "restarting once enough nodes are back" : "restarting";
   if (pause_.count() > 0) {
     text = "restarting in " + base::Seconds(pause_) + (waits ? " at the earliest" : "");
   }
+  return text;
+}
+
+// Says why another attempt follows; ReportFutility lists the cause, too.
+std::string JobRunner::BecauseOf(const std::string& cause) const {
   const size_t known = causes_.size();
   if (known > 1 && causes_[known - 1].text == cause && causes_[known - 2].text == cause) {
-    return text + ", because attempt " + causes_[known - 1].attempt + " ended as attempt " +
+    return ", because attempt " + causes_[known - 1].attempt + " ended as attempt " +
            causes_[known - 2].attempt + " did";
   }
-  return text + ", because " + WithoutReasonsOfLosses(cause, run_.attempt()) +
+  return ", because " + WithoutReasonsOfLosses(cause, run_.attempt()) +
          NoticedFirst(run_.attempt());
 }
 

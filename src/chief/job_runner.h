@@ -51,7 +51,8 @@ class JobRunner {
   void GiveUpOverdueNodes();
   StageEvent AfterRanks();
   StageEvent RestartOrEnd();
-  std::string RestartText(const std::string& cause) const;
+  std::string RestartText() const;
+  std::string BecauseOf(const std::string& cause) const;
   void ReportFaultyNode();
   RestartDecision Decide(const std::string& cause);
   void ReportFutility(Futility why, bool restarts);
