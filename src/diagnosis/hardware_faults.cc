@@ -18,6 +18,13 @@ bool Uses(const v1::Device& device, const v1::HardwareFault& fault, const v1::No
           (is_device(gpu->uuid()) || std::ranges::any_of(gpu->mig_uuids(), is_device)));
 }
 
+// Returns whether CheckGpus reports it as the reason why the node could not count its GPUs: that no
+// GPU can be used, which nvidia-smi says, or the lack of a driver.
+bool IsWhyUncounted(const v1::HardwareFault& fault, const Evidence& evidence, uint32_t node) {
+  return evidence.uncounted.contains(NameOf(evidence, node)) && fault.min_gpus() == 1 &&
+         !fault.has_gpu() && (fault.source() == "nvidia-smi" || fault.source() == "/sys");
+}
+
 }  // namespace
 
 bool Concerns(const v1::NodePlan& node, const v1::HardwareFault& fault, const v1::NodeInfo& facts) {
@@ -46,9 +53,13 @@ v1::CheckResult ResultOf(const v1::HardwareFault& fault, v1::Health health) {
 void CheckHealth(const Evidence& evidence, IssueList& issues) {
   if (!evidence.probe.health()) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
-    issues.Checked(v1::CHECK_HEALTH, node);
-    for (const v1::HardwareFault& fault :
-         FaultsThatConcern(PlanOf(evidence, node), FactsOf(evidence, node))) {
+    std::vector<v1::HardwareFault> faults =
+        FaultsThatConcern(PlanOf(evidence, node), FactsOf(evidence, node));
+    const size_t reported = std::erase_if(faults, [&](const v1::HardwareFault& fault) {
+      return IsWhyUncounted(fault, evidence, node);
+    });
+    if (reported == 0) issues.Checked(v1::CHECK_HEALTH, node);
+    for (const v1::HardwareFault& fault : faults) {
       issues.Add(v1::CHECK_HEALTH, ResultOf(fault, evidence.health), node,
                  fault.what() + " (" + fault.source() + ")", fault.remedy());
     }

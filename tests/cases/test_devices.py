@@ -127,7 +127,7 @@ autodist run --spec made.yaml -- touch started; echo "[$?]"; ls started
     assert reason in parts["run"] and "restart the node" in parts["run"] and "ranks: --hosts 10.77.0.1,10.77.0.2:N\n" in parts["run"], said
     assert "[125]\nls: cannot access 'started'" in parts["run"], said
     assert "3 of 4" in parts["given"] and "[0]\n" in parts["given"], said
-    assert "the GPUs cannot be counted: " + reason in parts["doctor"] and "[1]\n" in parts["doctor"], said
+    assert "the GPUs cannot be counted: " + reason in parts["doctor"] and "\n1 issue\n[1]\n" in parts["doctor"], said
     assert "[125]\n" in parts["init"] and f"    gpus: unknown  # {reason}" in parts["init"], said
     assert "made.yaml:9:11: 'gpus' is 'unknown'" in parts["init"], said
     assert parts["init"].count("ls: cannot access 'started'") == 1, said

@@ -244,6 +244,26 @@ TEST_F(DiagnoseTest, GpusThatANodeCouldNotCount) {
   EXPECT_EQ(Only().what(), "refused");
 }
 
+TEST_F(DiagnoseTest, AFaultThatPreventsTheCountIsOneIssue) {
+  evidence_.uncounted["10.0.0.2"] =
+      WithRemedy(Error(StatusCode::kFailedPrecondition, "nvidia-smi -L fails: version mismatch"),
+                 "restart the node");
+  v1::HardwareFault& fault = *Facts(1).add_hardware_faults();
+  fault.set_what("the driver is not of the same version as its libraries");
+  fault.set_remedy("restart the node");
+  fault.set_fatal(true);
+  fault.set_min_gpus(1);
+  for (const char* source : {"nvidia-smi", "/sys"}) {
+    fault.set_source(source);
+    ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 1, "its GPUs cannot be counted: nvidia-smi");
+  }
+  fault.set_source("kernel log");
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 2);
+  fault.set_source("nvidia-smi");
+  fault.set_gpu(plan_.nodes(1).devices(0).index());
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 2);
+}
+
 TEST_F(DiagnoseTest, FaultsOfTheHardware) {
   v1::HardwareFault& fault = *Facts(1).add_hardware_faults();
   fault.set_what("GPU 0 fell off the bus (XID 79)");
