@@ -197,7 +197,7 @@ std::vector<JobFetch::Source> JobFetch::Sources() {
     if (nodes_.Connected(node)) source.link = link_of_(node);
     if (!source.link) {
       source.why_not = Error(StatusCode::kUnavailable,
-                             state.disconnected() ? "the connection is broken: " + state.detail()
+                             state.disconnected() ? "it is not connected: " + state.detail()
                              : state.alive()      ? "it is not connected"
                                                   : "it is lost: " + state.detail());
     }

@@ -353,8 +353,8 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
     // reconnection shows that.
     if (!orders_.leaving || !node.machine.drained()) {
       LogNode(LogLevel::kWarning, number,
-              ": the connection is broken: " +
-                  (Message(status) == kSilent ? SilenceOf(node) : Message(status)) +
+              (Message(status) == kSilent ? ": its agent has not answered for " + SilenceOf(node)
+                                          : ": the connection is broken: " + Message(status)) +
                   "; trying again for " +
                   base::Seconds(Between(now, node.lease.LostAt(loop_.resumed()))) +
                   (ledger_.ClearAt(number) <= now ? ""
@@ -373,7 +373,8 @@ void Fleet::Reconnected(uint32_t number, const launch::LaunchedNode& linked) {
   if (over && ProofOfEnd::In(linked.status)) return OnGracefulExit(number);
   if (ProofOfEnd::In(linked.status)) return MarkLost(number, NodeEvent::kLost, linked.status);
   if (!linked.status.ok()) {
-    return MarkLost(number, NodeEvent::kLost, Annotate(linked.status, SilenceOf(node)));
+    return MarkLost(number, NodeEvent::kLost,
+                    Annotate(linked.status, "no answer for " + SilenceOf(node)));
   }
   node.lease.Linked(loop_.Now());
   node.session->Connect(linked.link);
@@ -409,13 +410,13 @@ void Fleet::OnGracefulExit(uint32_t number) {
 
 // The one time in messages about a silent node: since its last message.
 std::string Fleet::SilenceOf(const FleetNode& node) const {
-  return "no answer for " + base::Seconds(Between(node.session->last_contact(), loop_.Now()));
+  return base::Seconds(Between(node.session->last_contact(), loop_.Now()));
 }
 
 // Called when the node's lease is over.
 void Fleet::Expire(uint32_t number) {
   const FleetNode& node = nodes_[number];
-  const std::string silence = SilenceOf(node);
+  const std::string silence = "no answer for " + SilenceOf(node);
   if (!BeingLinked(number)) {
     return GiveUp(number,
                   silence + ", although the node is reachable; its agent may be stopped or hang");

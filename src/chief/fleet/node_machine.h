@@ -24,7 +24,7 @@ enum class NodeState : uint8_t {
   kStopping,       // its ranks have been asked to end
   kDraining,       // its agent was ordered to end everything of any attempt
   kDrained,        // nothing of any attempt is left there
-  kDisconnected,   // the connection is broken; the chief reconnects until the lease is over
+  kDisconnected,   // no connection, or no answer; the chief reconnects until the lease is over
   kGone,           // its agent has exited as ordered
   kLost,           // given up; its processes end with its lease
   kQuarantined,    // it broke a rule of the protocol; it is never connected again

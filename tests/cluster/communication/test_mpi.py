@@ -246,7 +246,7 @@ def test_a_broken_connection_during_mpi_init_loses_nothing(start, program, folde
     job.await_lines(RANKS)
     cut(3)
     go.touch()  # host 3's contribution to the fence waits for the new connection
-    job.await_err(f"{address(3)}: the connection is broken", 30)
+    job.await_err(f"{address(3)}: its agent has not answered for", 30)
     hosts.heal(3)
     outcome = job.finish()
     assert outcome.code == 0, outcome.err

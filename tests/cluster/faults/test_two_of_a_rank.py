@@ -200,7 +200,7 @@ def test_a_job_that_is_suspended_while_a_node_is_cut_off(begin, cut):
     lease = 5
     job = begin(3, 2, "--spares", "1", "--lease", lease)
     cut(LOST)
-    job.await_err("the connection is broken", lease)
+    job.await_err("has not answered for", lease)
     stop_for(job, lease + SLACK_S, signal.SIGTSTP)
     job.attempt_runs(1, lease + RESTART_LIMIT_S)
     job.ends_well()

@@ -193,7 +193,7 @@ TEST_F(JobFetchTest, ADisconnectedNodeFailsWithTheReasonAndTheOthersContinue) {
   EXPECT_EQ(files.files(), 1u);
   ASSERT_EQ(files.failures_size(), 1);
   EXPECT_THAT(files.failures(0).nodes(), ElementsAre("10.0.0.2"));
-  EXPECT_THAT(files.failures(0).what(), HasSubstr("the connection is broken: "));
+  EXPECT_THAT(files.failures(0).what(), HasSubstr("it is not connected: "));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/10.0.0.2"));
 }
 

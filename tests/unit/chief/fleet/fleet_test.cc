@@ -186,8 +186,7 @@ TEST_F(FleetTest, ASilentAgentIsReconnected) {
   EXPECT_TRUE(watch_.Connected(2));
   EXPECT_THAT(lost_, IsEmpty());
   const std::string messages = Messages();
-  EXPECT_THAT(messages,
-              ContainsRegex("node3: the connection is broken: no answer for [0-9.]+ s; "));
+  EXPECT_THAT(messages, ContainsRegex("node3: its agent has not answered for [0-9.]+ s; "));
   // Since its last answer, and not since it counts as disconnected.
   EXPECT_THAT(messages, ContainsRegex("node3: connected again after [1-9][0-9] s"));
 }
