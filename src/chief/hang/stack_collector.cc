@@ -300,8 +300,7 @@ std::string StackCollector::WhyUnknown(const std::string& address, uint32_t node
   const NodeMachine& state = nodes_.state(node);
   if (!runs && state.alive()) return "its process has ended";
   if (nodes_.Connected(node)) return address + " did not report in time";
-  return state.disconnected() ? "the connection with " + address + " is broken: " + state.detail()
-                              : address + " is lost: " + state.detail();
+  return address + (state.disconnected() ? " is not connected: " : " is lost: ") + state.detail();
 }
 
 void StackCollector::Finish() {

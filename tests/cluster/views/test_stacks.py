@@ -50,7 +50,7 @@ def test_the_reason_for_missing_stacks_is_shown(autodist, folder, cut):
     seconds_until(lambda: "reconnecting" in autodist("status", job).out, 30)
     outcome = autodist("stacks", job)
     assert outcome.code == 0, outcome.err
-    assert re.search(rf"^2 ranks not known: the connection with {re.escape(address(3))} is broken: .*: 4-5$",
+    assert re.search(rf"^2 ranks not known: {re.escape(address(3))} is not connected: .*: 4-5$",
                      outcome.out, re.M), outcome.out
     assert re.search(r"^6 ranks in \S*nanosleep\S* .*: 0-3, 6-7$", outcome.out, re.M), outcome.out
     heal(3)

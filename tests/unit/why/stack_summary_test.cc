@@ -289,8 +289,8 @@ TEST_F(StackGroupsTest, TheCallerCounts) {
 }
 
 TEST_F(StackGroupsTest, UnknownRanksAreLastWithTheReason) {
-  groups_.AddUnknown(5, "the connection with n2 is broken: no answer");
-  groups_.AddUnknown(4, "the connection with n2 is broken: no answer");
+  groups_.AddUnknown(5, "n2 is not connected: its agent does not answer");
+  groups_.AddUnknown(4, "n2 is not connected: its agent does not answer");
   groups_.Add(0, {"", "", "its process has ended"});
   InAllReduce({1, 2, 3});
   groups_.Add(2, {"too late", "", ""});
@@ -298,7 +298,7 @@ TEST_F(StackGroupsTest, UnknownRanksAreLastWithTheReason) {
             "3 ranks in all_reduce (torch/distributed/distributed_c10d.py:2001), called by step "
             "(train.py:41): 1-3\n"
             "rank 0 not known: its process has ended\n"
-            "2 ranks not known: the connection with n2 is broken: no answer: 4-5");
+            "2 ranks not known: n2 is not connected: its agent does not answer: 4-5");
 }
 
 TEST_F(StackGroupsTest, TheReasonForMissingStacksIsShown) {
