@@ -255,7 +255,7 @@ TEST_F(DiagnoseTest, AFaultThatPreventsTheCountIsOneIssue) {
   fault.set_min_gpus(1);
   for (const char* source : {"nvidia-smi", "/sys"}) {
     fault.set_source(source);
-    ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 1, "its GPUs cannot be counted: nvidia-smi");
+    ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 1, "the GPUs cannot be counted: nvidia-smi");
   }
   fault.set_source("kernel log");
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 2);
