@@ -281,9 +281,10 @@ StartEvent AttemptStarter::JudgeLaunched() {
   return JudgeNodes(nodes, true);
 }
 
-// Returns whether the node may be off or booting, or its network broken, or was lost. One on which
-// only the agent does not start is up.
-bool AttemptStarter::IsDown(const launch::LaunchedNode& node) const {
+// Returns whether no login to the node succeeded for lack of an answer, also of a slow one, or it
+// was lost. More than NodeIsDown, which says that a node may be booting, so that waiting for it
+// helps.
+bool AttemptStarter::IsUnreachable(const launch::LaunchedNode& node) const {
   if (node.status.ok() || job_.nodes.state(node.node_rank).alive()) return false;
   const StatusCode code = node.status.code();
   const bool no_answer = code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
@@ -291,13 +292,13 @@ bool AttemptStarter::IsDown(const launch::LaunchedNode& node) const {
          (no_answer && node.step == v1::CHECK_LOGIN);
 }
 
-// Returns the nodes that are down, if the job can start without them; empty: it cannot. One that
-// refuses the login, or has a wrong name, is a mistake that the user can correct.
+// Returns the nodes that are unreachable, if the job can start without them; empty: it cannot. One
+// that refuses the login, or has a wrong name, is a mistake that the user can correct.
 std::set<uint32_t> AttemptStarter::Dispensable(const NodeResults::Nodes& nodes) const {
   std::vector<uint32_t> missing;
   NodeResults::Nodes others;
   for (const launch::LaunchedNode& node : nodes) {
-    if (IsDown(node)) {
+    if (IsUnreachable(node)) {
       missing.push_back(node.node_rank);
     } else {
       others.push_back(node);
@@ -328,8 +329,8 @@ std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) cons
   std::vector<std::string> failed;
   NodeResults::Nodes others;
   bool all_by_ssh = true;
-  bool all_down = true;        // so that --min-nodes leaves them out
-  bool waiting_helps = false;  // for one of them
+  bool all_unreachable = true;  // so that --min-nodes leaves them out
+  bool waiting_helps = false;   // for one of them
   for (const launch::LaunchedNode& node : nodes) {
     if (node.status.ok()) {
       others.push_back(node);
@@ -338,7 +339,7 @@ std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) cons
     const v1::NodePlan& plan = job_.plan.nodes(static_cast<int>(node.node_rank));
     failed.push_back(base::ShellQuote(plan.address()));
     all_by_ssh &= plan.reach().has_ssh();
-    all_down &= IsDown(node);
+    all_unreachable &= IsUnreachable(node);
     waiting_helps |= NodeIsDown::In(node.status);
   }
   constexpr size_t kMaxExcluded = 5;
@@ -353,7 +354,7 @@ std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) cons
   if (waiting_helps && request.wait_for_nodes() == 0) {
     text += "; to wait until nodes are up: --wait-for-nodes";
   }
-  if (all_down && request.min_nodes() == 0) {
+  if (all_unreachable && request.min_nodes() == 0) {
     text += "; to start with as many as answer: --min-nodes";
   }
   return text;

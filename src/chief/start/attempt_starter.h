@@ -102,7 +102,7 @@ class AttemptStarter {
   std::optional<StartEvent> Prepare();
   bool MembersStay() const;
   StartEvent JudgeLaunched();
-  bool IsDown(const launch::LaunchedNode& node) const;
+  bool IsUnreachable(const launch::LaunchedNode& node) const;
   std::set<uint32_t> Dispensable(const NodeResults::Nodes& nodes) const;
   void StartWithout(const launch::LaunchedNode& node);
   std::string HowToDoWithout(const NodeResults::Nodes& nodes) const;
