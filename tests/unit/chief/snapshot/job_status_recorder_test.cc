@@ -12,35 +12,35 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(JobStatusRecorderTest, TheCommandIsAsTheUserWroteIt) {
-  const test::TempFolder folder;
-  const v1::LaunchPlan plan = test::ThreeNodePlan();
-  test::TurnedLoop loop;
-  JobOptions options;
-  options.log_folder = base::LogFolder(folder.path() + "/logs");
-  for (const char* word : {"./train", "--seed", "{rank}"}) {
-    options.launch.request.add_program(word);
+class JobStatusRecorderTest : public testing::Test {
+ protected:
+  JobStatusRecorderTest() {
+    options_.log_folder = base::LogFolder(folder_.path() + "/logs");
+    options_.print_json = [this](const std::string& line) { printed_ += line + "\n"; };
   }
-  std::string printed;
-  options.print_json = [&](const std::string& line) { printed += line + "\n"; };
-  JobStatusRecorder recorder(plan, options, loop);
+
+  const test::TempFolder folder_;
+  const v1::LaunchPlan plan_ = test::ThreeNodePlan();
+  test::TurnedLoop loop_;
+  JobOptions options_;
+  std::string printed_;
+};
+
+TEST_F(JobStatusRecorderTest, TheCommandIsAsTheUserWroteIt) {
+  for (const char* word : {"./train", "--seed", "{rank}"}) {
+    options_.launch.request.add_program(word);
+  }
+  JobStatusRecorder recorder(plan_, options_, loop_);
   ASSERT_TRUE(recorder.Open().ok());
-  EXPECT_THAT(printed, HasSubstr(R"("command":["./train","--seed","{rank}"])"));
+  EXPECT_THAT(printed_, HasSubstr(R"("command":["./train","--seed","{rank}"])"));
 }
 
-TEST(JobStatusRecorderTest, ReportsAndEventsHaveNoControlCharacters) {
-  const test::TempFolder folder;
-  const v1::LaunchPlan plan = test::ThreeNodePlan();
-  test::TurnedLoop loop;
-  JobOptions options;
-  options.log_folder = base::LogFolder(folder.path() + "/logs");
-  std::string printed;
-  options.print_json = [&](const std::string& line) { printed += line + "\n"; };
-  JobStatusRecorder recorder(plan, options, loop);
+TEST_F(JobStatusRecorderTest, ReportsAndEventsHaveNoControlCharacters) {
+  JobStatusRecorder recorder(plan_, options_, loop_);
   ASSERT_TRUE(recorder.Open().ok());
   const std::string report = "login failed:\n  \x1b[2Jwelcome\xff";
   recorder.Ended(125, report, 0);
-  EXPECT_THAT(printed, HasSubstr(R"("what":"login failed:\n  \\x1b[2Jwelcome\\xff")"));
+  EXPECT_THAT(printed_, HasSubstr(R"("what":"login failed:\n  \\x1b[2Jwelcome\\xff")"));
   EXPECT_EQ(recorder.events().last().back().what(), "login failed:\n  \\x1b[2Jwelcome\\xff");
 }
 
