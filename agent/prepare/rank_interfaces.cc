@@ -92,7 +92,7 @@ RankInterface ChooseRankInterface(const v1::NodePlan& node, const std::string& d
   if (!owner) {
     const std::string found = base::Describe(interfaces);
     return {"", "no interface of this node has the address " + data_address +
-                    " that the spec gives it; it has " + (found.empty() ? "none" : found)};
+                    ", which the other ranks use; it has " + (found.empty() ? "none" : found)};
   }
   std::vector<std::string> peers(node.peers().begin(), node.peers().end());
   // The peers are not known yet: most routes to other machines use the same interface.

@@ -243,7 +243,10 @@ void CheckAddresses(const Evidence& evidence, IssueList& issues) {
       issues.Bad(v1::CHECK_ADDRESS, node,
                  "no interface of this node has the address " + plan.data_address() +
                      ", which the other ranks use; it has " + Interfaces(facts),
-                 "correct the address in the spec, or set data_address");
+                 plan.own_data_address()
+                     ? "correct or remove data_address of this node in the spec"
+                     : "correct the address in the spec or --hosts, or set data_address in the "
+                       "spec");
     }
     if (!plan.interface().empty() &&
         std::ranges::none_of(facts.interfaces(), [&](const v1::InterfaceFact& interface) {

@@ -161,6 +161,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     const NodeAddress& address = input.address_of.at(node->address);
     planned.set_data_address(address.data);
     planned.set_ask_data_address(address.ask);
+    planned.set_own_data_address(!node->data_address.empty());
     planned.set_interface(node->interface);
     *planned.mutable_reach() =
         MakeReach(*node, input.spec.group_of(*node), address, input.user,

@@ -319,6 +319,16 @@ Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
   const auto wanted = base::IpAddress::Parse(chief.data_address());
   if (wanted && (wanted->IsLoopback() || base::OwnerOf(*wanted, interfaces))) return OkStatus();
   const std::string here = base::Describe(interfaces);
+  if (chief.own_data_address()) {
+    AD_ASSIGN_OR_RETURN(const auto locations, Locate({chief.address()}));
+    if (locations.front().here) {
+      return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                              "no interface of this machine has " + chief.data_address() +
+                                  ", the data_address of " + chief.address() + "; it has " +
+                                  (here.empty() ? "none" : here)),
+                        "correct or remove data_address of this node in the spec");
+    }
+  }
   // Nodes may have other addresses for SSH.
   const auto is_here = [&](const v1::NodePlan& node) {
     return std::ranges::any_of(std::array{node.data_address(), node.reach().ssh().address()},

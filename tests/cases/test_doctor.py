@@ -241,7 +241,7 @@ nft add rule inet t in ip saddr 10.77.0.1 meta l4proto tcp drop'""", after="on2 
           spec="--spec interface.yaml", before="nodes 10.77.0.2 '' ', interface: eth9' > interface.yaml"),
     Setup("lo as the interface of the spec", r"give 127.0.0.1 \(lo\).*\n.*set `interface`", spec="--spec interface.yaml",
           before="nodes 10.77.0.2 '' ', interface: lo' > interface.yaml"),
-    Setup("an address of no interface", r"10.77.0.2: address\n.*10.77.0.77", spec="--spec data.yaml",
+    Setup("an address of no interface", r"10.77.0.2: address\n.*10.77.0.77.*\n.*correct or remove data_address", spec="--spec data.yaml",
           before="nodes 10.77.0.2 '' ', data_address: 10.77.0.77' > data.yaml"),
     Setup("a misspelt variable", r"NCCL_SOCKET_IFRAME; did you mean NCCL_SOCKET_IFNAME", starts=True,
           options="--env NCCL_SOCKET_IFRAME=eth0"),

@@ -138,6 +138,9 @@ TEST_F(DiagnoseTest, AnAgentThatDoesNotStartIsNotAFailedLogin) {
 TEST_F(DiagnoseTest, AnAddressOfAnotherMachine) {
   plan_.mutable_nodes(2)->set_data_address("10.0.0.9");
   ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "it has 10.0.0.3 (eth0)");
+  EXPECT_THAT(Only().remedy(), HasSubstr("or set data_address"));
+  plan_.mutable_nodes(2)->set_own_data_address(true);
+  EXPECT_EQ(Only().remedy(), "correct or remove data_address of this node in the spec");
 }
 
 TEST_F(DiagnoseTest, AMissingInterface) {

@@ -164,6 +164,21 @@ TEST_F(AliasTest, ANodeBehindAForwardedPortReportsItsAddress) {
   EXPECT_TRUE(found->at("vm.invalid").ask);
 }
 
+TEST(CheckChiefIsHereTest, AWrongDataAddressOfThisMachine) {
+  v1::LaunchPlan plan;
+  v1::NodePlan& chief = *plan.add_nodes();
+  chief.set_address("localhost");
+  chief.set_data_address("203.0.113.77");
+  chief.mutable_reach()->mutable_local();
+  EXPECT_NE(Remedy(CheckChiefIsHere(plan)).find("run autodist on localhost"), std::string::npos);
+  chief.set_own_data_address(true);
+  const Status wrong = CheckChiefIsHere(plan);
+  EXPECT_NE(Message(wrong).find("203.0.113.77, the data_address of localhost"), std::string::npos);
+  EXPECT_EQ(Remedy(wrong), "correct or remove data_address of this node in the spec");
+  chief.set_address("203.0.113.77");
+  EXPECT_NE(Message(CheckChiefIsHere(plan)).find("but this machine is"), std::string::npos);
+}
+
 TEST(InOrderTest, Ipv4ComesFirstAndLoopbackOnlyAlone) {
   const auto ordered = [](const std::vector<std::string>& texts) {
     std::vector<base::IpAddress> addresses;
