@@ -352,10 +352,11 @@ std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) cons
                      std::string(failed.size() == 1 ? "this node" : "these nodes") +
                      ": --exclude " + absl::StrJoin(failed, ",");
   if (waiting_helps && request.wait_for_nodes() == 0) {
-    text += "; to wait until nodes are up: --wait-for-nodes";
+    text += "; to wait until nodes are up: --wait-for-nodes 10m";
   }
-  if (all_unreachable && request.min_nodes() == 0) {
-    text += "; to start with as many as answer: --min-nodes";
+  if (all_unreachable && request.min_nodes() == 0 &&
+      request.on_node_loss() != v1::ON_NODE_LOSS_STOP) {
+    text += "; to start with as many as answer: --min-nodes " + std::to_string(others.size());
   }
   return text;
 }

@@ -51,8 +51,8 @@ TEST_F(JobTest, TheHintNamesANodeThatIsDown) {
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_,
               HasSubstr("\n  hint: to start without this node: --exclude 10.0.0.2; to wait "
-                        "until nodes are up: --wait-for-nodes; to start with as many as "
-                        "answer: --min-nodes"));
+                        "until nodes are up: --wait-for-nodes 10m; to start with as many as "
+                        "answer: --min-nodes 2"));
 }
 
 TEST_F(JobTest, TheHintNamesAllFailedNodesAndNoWaitForNodesThatAreUp) {
@@ -67,6 +67,13 @@ TEST_F(JobTest, TheHintNamesNoOptionThatWasGiven) {
   options_.launch.request.set_wait_for_nodes(300);
   options_.launch.request.set_min_nodes(3);
   nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, EndsWith("\n  hint: to start without this node: --exclude 10.0.0.2"));
+}
+
+TEST_F(JobTest, TheHintNamesNoOptionThatContradictsAnother) {
+  options_.launch.request.set_on_node_loss(v1::ON_NODE_LOSS_STOP);
+  nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "no route: Network is unreachable");
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_, EndsWith("\n  hint: to start without this node: --exclude 10.0.0.2"));
 }
