@@ -30,6 +30,7 @@ constexpr const Cause* kInTexts[] = {
     &cause::kNoCommonAlgorithm,
     &cause::kSshChangedHostKey,
     &cause::kRevokedHostKey,
+    &cause::kRevokedKeysInHome,
     &cause::kNoRevokedKeys,
     &cause::kSshUnknownHostKey,
     &cause::kOtherMethod,
@@ -57,9 +58,8 @@ constexpr const Cause* kInTexts[] = {
 
 constexpr const Cause* kOfDownNodes[] = {
     &cause::kConnectTimeout, &cause::kSshTimeout,    &cause::kRefused,
-    &cause::kHostSilent,     &cause::kSshHostSilent, &cause::kNoRoute,
-    &cause::kSshNoRoute,     &cause::kNotConnected,  &cause::kJumpHostFails,
-    &cause::kNoLogins,       &cause::kMaintenance,   &cause::kJumpHostUnreachable,
+    &cause::kHostSilent,     &cause::kSshHostSilent, &cause::kNotConnected,
+    &cause::kJumpHostFails,  &cause::kNoLogins,      &cause::kMaintenance,
 };
 
 constexpr size_t kMaxSentence = 300;  // bytes

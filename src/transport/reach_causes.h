@@ -104,15 +104,15 @@ inline constexpr Cause kRefused{kUnavailable, "{said}",
 inline constexpr Cause kHostSilent{
     kUnavailable, "no answer: {said}",
     "check that the machine is up, the address is right and no firewall rejects the connection"};
-inline constexpr Cause kNoRoute{
-    kUnavailable, "no route: {said}",
+inline constexpr char kConnectToNetwork[] =
     "correct the address, or connect this machine to that network (`ip route` shows its routes); "
-    "behind a gateway, set proxy_jump in the spec, or ProxyJump in ~/.ssh/config"};
+    "behind a gateway, set proxy_jump in the spec, or ProxyJump in ~/.ssh/config";
+inline constexpr Cause kNoRoute{kUnavailable, "no route: {said}", kConnectToNetwork};
 inline constexpr char kCheckJumpHosts[] =
     "check that the machine and its jump hosts are up and the addresses are right";
 inline constexpr Cause kSshHostSilent{kUnavailable, "no answer: {said}", kCheckJumpHosts, kSsh,
                                       "no route to host|host is unreachable"};
-inline constexpr Cause kSshNoRoute{kUnavailable, "no route: {said}", kCheckJumpHosts, kSsh,
+inline constexpr Cause kSshNoRoute{kUnavailable, "no route: {said}", kConnectToNetwork, kSsh,
                                    "network is unreachable"};
 inline constexpr Cause kNoInterface{
     kInvalidArgument, "{said}",
@@ -216,11 +216,16 @@ inline constexpr Cause kSshChangedHostKey{
 inline constexpr Cause kRevokedHostKey{kFailedPrecondition, "host key revoked{where}: {said}",
                                        "give the machine a new host key", kSsh,
                                        "revoked host key|is marked as revoked| revoked by file "};
+inline constexpr char kRevokedKeysUnreadable[] =
+    "ssh cannot read the file of RevokedHostKeys, so it refuses every key: {said}";
+inline constexpr Cause kRevokedKeysInHome{
+    kFailedPrecondition, kRevokedKeysUnreadable,
+    "write its absolute path, without `~`, at RevokedHostKeys in ~/.ssh/config", kSsh,
+    " in revoked keys file ~"};
 inline constexpr Cause kNoRevokedKeys{
-    kFailedPrecondition,
-    "ssh cannot read the file of RevokedHostKeys, so it refuses every key: {said}",
-    "create that file, or correct RevokedHostKeys in ~/.ssh/config: it needs an absolute path, "
-    "without `~`",
+    kFailedPrecondition, kRevokedKeysUnreadable,
+    "that file must exist and be readable: create it (an empty one revokes no key), or correct "
+    "RevokedHostKeys in ~/.ssh/config",
     kSsh, " in revoked keys file "};
 inline constexpr Cause kUnknownHostKey{
     kFailedPrecondition, "host key unknown: the server has {key}",
@@ -345,11 +350,10 @@ inline constexpr Cause kShellExits{
     "in authorized_keys and the user's shell (getent passwd {user}); if its start-up files exit or "
     "start another shell, put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there"};
 inline constexpr Cause kShellWaits{
-    kAborted,
-    "the login shell has not run anything within {limit}: something in its start-up files "
-    "(~/.bashrc) waits for input, or starts another shell{prints}",
-    "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh {login} true` must "
-    "return; if it is only slow, raise --start-timeout"};
+    kAborted, "the login shell has not run anything within {limit}{prints}",
+    "its start-up files (~/.bashrc) may wait for input, start another shell or be slow: put `case "
+    "$- in *i*) ;; *) return;; esac` first in ~/.bashrc there, so that `ssh {login} true` returns; "
+    "if it is only slow, raise --start-timeout"};
 inline constexpr Cause kContainerWaits{
     kAborted, "the container has not run anything within {limit}",
     "check that the container's runtime runs `true` in it; if it is only slow, raise "

@@ -150,6 +150,8 @@ TEST(SshErrorsTest, AFailedConnectionNamesEachAddress) {
   EXPECT_TRUE(NodeIsDown::In(one));
   const Status outside = ConnectError({Failed("10.0.0.2", ENETUNREACH)});
   EXPECT_EQ(Message(outside), "no route: connecting to 10.0.0.2: Network is unreachable");
+  EXPECT_THAT(Remedy(outside), HasSubstr("ip route"));
+  EXPECT_FALSE(NodeIsDown::In(outside));  // the routes of this machine are the cause
   EXPECT_FALSE(NodeIsDown::In(ConnectError({Failed("10.0.0.2", ENODEV)})));
   const Status two =
       ConnectError({Failed("10.0.0.2", EHOSTUNREACH), Failed("fd00::2", ECONNREFUSED)});

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/node_is_down.h"
+
 namespace autodist::transport {
 namespace {
 
@@ -71,7 +73,10 @@ const std::vector<Printed>& Examples() {
        "new host key"},
       {"Error checking host key ED25519 SHA256:a in revoked keys file ~/.ssh/revoked: No such file "
        "or directory\nHost key verification failed.",
-       &cause::kNoRevokedKeys, "absolute path"},
+       &cause::kRevokedKeysInHome, "absolute path"},
+      {"Error checking host key ED25519 SHA256:a in revoked keys file /etc/revoked: No such file "
+       "or directory\nHost key verification failed.",
+       &cause::kNoRevokedKeys, "that file must exist"},
       {"No ED25519 host key is known for a.\nHost key verification failed.",
        &cause::kSshUnknownHostKey, "accept-new"},
       {"u@a: Permission denied (keyboard-interactive).", &cause::kOtherMethod, "ControlMaster"},
@@ -81,8 +86,7 @@ const std::vector<Printed>& Examples() {
       {"ssh: connect to host a port 22: Connection refused", &cause::kRefused, "start sshd"},
       {"ssh: connect to host a port 22: No route to host", &cause::kSshHostSilent,
        "jump hosts are up"},
-      {"ssh: connect to host a port 22: Network is unreachable", &cause::kSshNoRoute,
-       "jump hosts are up"},
+      {"ssh: connect to host a port 22: Network is unreachable", &cause::kSshNoRoute, "ip route"},
       {"ssh: connect to host a port 22: Connection timed out", &cause::kSshTimeout, "firewall"},
       {"Connection timed out during banner exchange\nConnection to 10.0.0.1 port 22 timed out",
        &cause::kSshSilentServer, "another service"},
@@ -277,6 +281,17 @@ TEST(ReachCausesTest, NoHintHasAPlaceholder) {
     for (const char* option : {"--exclude", "--wait-for-nodes", "--min-nodes"}) {
       EXPECT_THAT(hint, Not(HasSubstr(option))) << hint;
     }
+  }
+}
+
+TEST(ReachCausesTest, OnlyANodeThatDoesNotAnswerMayBeBooting) {
+  for (const Cause* row : {&cause::kConnectTimeout, &cause::kRefused, &cause::kHostSilent,
+                           &cause::kSshHostSilent, &cause::kJumpHostFails}) {
+    EXPECT_TRUE(NodeIsDown::In(CauseError(*row))) << row->sentence;
+  }
+  for (const Cause* row : {&cause::kNoRoute, &cause::kSshNoRoute, &cause::kJumpHostUnreachable,
+                           &cause::kKeyRefused, &cause::kShellWaits}) {
+    EXPECT_FALSE(NodeIsDown::In(CauseError(*row))) << row->sentence;
   }
 }
 
