@@ -92,9 +92,12 @@ void ReadAddress(const KeyedValue& in, NodeEntry& entry) {
 
 bool IsDeviceList(const KeyedValue& in) {
   if (in.value.kind == YamlValue::Kind::kText && !in.value.text.empty()) {
+    const bool uncounted = in.value.text == "unknown";
     in.Report(Quoted(in.name) + " is " + Shown(in.value) +
-              "; it should be a list of device numbers, such as [0, 1]; `autodist init "
-              "--hosts` asks nodes which they have");
+              "; it should be a list of device numbers, such as [0, 1]; " +
+              (uncounted ? "`autodist init` writes that, and why, where it cannot count GPUs: "
+                           "correct the cause and repeat it, or write the numbers by hand"
+                         : "`autodist init --hosts` asks nodes which they have"));
     return false;
   }
   return in.IsList("a list of device numbers, such as [0, 1]");

@@ -130,6 +130,7 @@ autodist run --spec made.yaml -- touch started; echo "[$?]"; ls started
     assert "the GPUs cannot be counted: " + reason in parts["doctor"] and "\n1 issue\n[1]\n" in parts["doctor"], said
     assert "[125]\n" in parts["init"] and f"    gpus: unknown  # {reason}" in parts["init"], said
     assert "made.yaml:9:11: 'gpus' is 'unknown'" in parts["init"], said
+    assert "or write the numbers by hand" in parts["init"] and "asks nodes" not in parts["init"], said
     assert parts["init"].count("ls: cannot access 'started'") == 1, said
 
 

@@ -48,6 +48,8 @@ TEST(GpuNameTest, AnInvalidDeviceIsQuoted) {
   EXPECT_EQ(IssueOf("[0, 1, 0]"),
             "f:3:18: in 'gpus': device 0 is listed twice; each device runs one rank");
   EXPECT_EQ(IssueOf("[0, GPU-89]"), "");
+  EXPECT_NE(IssueOf("unknown").find("or write the numbers by hand"), std::string::npos);
+  EXPECT_EQ(IssueOf("unknown").find("asks nodes"), std::string::npos);
   for (const char* text : {"all", "8", "0,1"}) {
     EXPECT_NE(IssueOf(text).find("'gpus' is '" + std::string(text) + "'; it should be a list"),
               std::string::npos)
