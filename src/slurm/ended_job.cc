@@ -112,10 +112,12 @@ Result<std::string> Scontrol(std::vector<std::string> arguments, std::chrono::mi
 Result<std::string> ScontrolJob(std::chrono::milliseconds limit) {
   auto job = Scontrol({"job", "--details", JobId()}, limit);
   if (!SaysEnded(job.ok() ? *job : Message(job.status()))) return job;
-  return WithRemedy(Error(StatusCode::kInvalidArgument, "Slurm job " + base::Printable(JobId()) +
-                                                            " (SLURM_JOB_ID of this shell) has "
-                                                            "ended"),
-                    "start in a new shell, or get an allocation with salloc");
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, "Slurm job " + base::Printable(JobId()) +
+                                              " (SLURM_JOB_ID of this shell) has "
+                                              "ended"),
+      "get an allocation with salloc or sbatch, and run this in it: this shell only has "
+      "the variables of the ended job");
 }
 
 std::string_view SettingIn(std::string_view config, std::string_view name) {

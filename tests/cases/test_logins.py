@@ -468,7 +468,7 @@ echo "--- init"; autodist init --slurm --offline; echo "[$?]"
     assert here.count("] none /etc/slurm.conf\n") == 2 and "--slurm uses" not in here, said
     for one in (slurm, init):
         assert "Slurm job 771204 (SLURM_JOB_ID of this shell) has ended" in one, said
-        assert "salloc" in one and one.endswith("[2]\n"), said
+        assert "salloc or sbatch" in one and "new shell" not in one and one.endswith("[2]\n"), said
 
 
 def test_ssh_is_not_tried_after_a_changed_host_key(case):
