@@ -223,7 +223,7 @@ void CheckActivations(const Evidence& evidence, IssueList& issues) {
 
 void CheckDrivers(const Evidence& evidence, IssueList& issues) {
   const auto compare = [&](const char* what, const std::string& (v1::NodeInfo::*value)() const) {
-    CompareValues(evidence, issues, v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, what,
+    CompareValues(evidence, issues, v1::CHECK_DEVICES, v1::CHECK_RESULT_WARNING, what,
                   "install the same version everywhere",
                   [&](uint32_t node) { return (FactsOf(evidence, node).*value)(); });
   };

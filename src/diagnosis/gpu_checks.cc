@@ -71,7 +71,7 @@ void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::Node
   const bool one = missing.size() == 1;
   const bool named = !missing[0]->uuid().empty();
   issues.Bad(
-      v1::CHECK_GPUS, node,
+      v1::CHECK_DEVICES, node,
       (one     ? (named ? "" : "GPU ")
        : named ? ""
                : "GPUs ") +
@@ -83,8 +83,10 @@ void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::Node
 
 // On an idle GPU, the driver uses less.
 constexpr uint64_t kTakenMemory = 1024 * kMiB;
-constexpr char kBusyRemedy[] =
-    "stop what uses it, remove the device from the spec, or wait with --on-busy wait";
+constexpr char kBusyGpuRemedy[] =
+    "stop what uses it, give the job another GPU, or wait with --on-busy wait";
+constexpr char kBusyJobRemedy[] =
+    "stop that job, give this one other devices, or wait with --on-busy wait";
 
 // "python (pid 7, of ann, job 20261120-173000-3fa9c1, 3000 MiB)"
 std::string ProcessText(const v1::GpuProcess& process) {
@@ -153,13 +155,14 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
     const std::vector<const v1::Device*> planned = PlannedGpus(PlanOf(evidence, node));
     if (const auto why = evidence.uncounted.find(NameOf(evidence, node));
         why != evidence.uncounted.end()) {
-      issues.Bad(v1::CHECK_GPUS, node, "the GPUs cannot be counted: " + Message(why->second),
+      issues.Bad(v1::CHECK_DEVICES, node, "the GPUs cannot be counted: " + Message(why->second),
                  Remedy(why->second));
       continue;
     }
     if (planned.empty()) continue;
     if (facts.no_accelerator()) {
-      issues.Bad(v1::CHECK_GPUS, node, "no GPU there; the spec lists gpus [" + Names(planned) + "]",
+      issues.Bad(v1::CHECK_DEVICES, node,
+                 "no GPU there; the spec lists gpus [" + Names(planned) + "]",
                  "correct `gpus` in the spec; for ranks on its CPUs, write " +
                      CpusFor(planned.size()) + " in their place");
       continue;
@@ -167,12 +170,12 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
     const bool none = facts.gpus().empty();
     const std::string& error = facts.gpu_error();
     if (!facts.gpu_warning().empty()) {
-      issues.Warn(v1::CHECK_GPUS, node, "nvidia-smi says: " + facts.gpu_warning(), "");
+      issues.Warn(v1::CHECK_DEVICES, node, "nvidia-smi says: " + facts.gpu_warning(), "");
     }
     if (none && facts.gpu_failure() == v1::GPU_FAILURE_NO_GPU) {
       ReportMissing(planned, facts, node, issues);
     } else if (!error.empty() && !IsKnownFault(PlanOf(evidence, node), facts)) {
-      issues.Warn(v1::CHECK_GPUS, node, (none ? "cannot query the GPUs: " : "") + error,
+      issues.Warn(v1::CHECK_DEVICES, node, (none ? "cannot query the GPUs: " : "") + error,
                   facts.gpu_failure() == v1::GPU_FAILURE_HANGS
                       ? "run nvidia-smi on the node; if it hangs, the driver or a GPU hangs"
                   : none && facts.gpu_failure() == v1::GPU_FAILURE_FAILS
@@ -180,7 +183,7 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
                       : "");
     }
     if (none) continue;  // GPUs of other vendors are unknown
-    issues.Checked(v1::CHECK_GPUS, node);
+    issues.Checked(v1::CHECK_DEVICES, node);
     std::vector<const v1::Device*> missing;
     std::ranges::copy_if(planned, std::back_inserter(missing), [&](const v1::Device* device) {
       return IsDecidable(facts, *device) && !Has(facts, *device);
@@ -195,19 +198,22 @@ void CheckDeviceUsers(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodePlan& plan = PlanOf(evidence, node);
     const v1::NodeInfo& facts = FactsOf(evidence, node);
-    const auto busy = [&](const std::string& what) {
-      issues.Add(v1::CHECK_GPUS, evidence.busy_devices, node, what, kBusyRemedy);
+    const auto busy = [&](const std::string& what, const char* remedy) {
+      issues.Add(v1::CHECK_DEVICES, evidence.busy_devices, node, what, remedy);
     };
     for (const v1::GpuFact& gpu : facts.gpus()) {
       const std::string users = GpuUsersText(gpu);
-      if (IsPlanned(plan, v1::DEVICE_KIND_GPU, gpu.index()) && !users.empty()) busy(users);
+      if (IsPlanned(plan, v1::DEVICE_KIND_GPU, gpu.index()) && !users.empty()) {
+        busy(users, kBusyGpuRemedy);
+      }
     }
     for (const v1::OtherJob& job : facts.other_jobs()) {
       // Of jobs that wait for the same devices the oldest is first; ids begin with the time.
       if (job.waiting() && job.job_id() > evidence.plan->job_id()) continue;
       const std::string devices = DevicesOf(job, plan, facts, evidence.cpus_can_be_busy);
       if (devices.empty()) continue;
-      busy("your job " + job.job_id() + (job.waiting() ? " has asked for " : " has ") + devices);
+      busy("your job " + job.job_id() + (job.waiting() ? " has asked for " : " has ") + devices,
+           kBusyJobRemedy);
     }
   }
 }

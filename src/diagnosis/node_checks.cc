@@ -97,7 +97,7 @@ std::string CauseOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
 // An agent's warnings are lines without a kind.
 v1::Check CheckOfWarning(const std::string& warning) {
   if (warning.find("interface") != std::string::npos) return v1::CHECK_ADDRESS;
-  return warning.find("GPU") != std::string::npos ? v1::CHECK_GPUS : v1::CHECK_PROGRAM;
+  return warning.find("GPU") != std::string::npos ? v1::CHECK_DEVICES : v1::CHECK_PROGRAM;
 }
 
 // The agent's remedy, extended by facts that it cannot know: that the chief has what this node

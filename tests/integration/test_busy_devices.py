@@ -40,7 +40,7 @@ def test_devices_of_another_job(begin, tmp_path, kind, devices):
     assert asked.code == 0 and held in asked.err
     refused = begin(*run, "--on-busy", "refuse", "--", "true").finish()
     assert refused.code == 125 and held in refused.err
-    assert kind != "gpus" or "hint: stop what uses it, " in refused.err
+    assert "localhost: devices\n" in refused.err and "hint: stop that job, " in refused.err
     waiting = begin(*run, "--on-busy", "wait", "--", "echo", "at last")
     waiting.await_err(f"waiting for devices (localhost: {held}); Ctrl-C ends the wait", LIMIT_S)
     interrupted = begin(*run, "--on-busy", "wait", "--", "true")

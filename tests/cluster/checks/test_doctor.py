@@ -118,7 +118,7 @@ esac
     _, issues = doctor(spec=spec(
         (f"{address(4)}\n    cpus: [0, 1]", f"{address(4)}\n    gpus: [0, 1]"),
         ("    port: 2222\n", f"    port: 2222\n    shared_envs: {{PATH: '{tools}:$PATH'}}\n")))
-    gpus = of_check(issues, "gpus")
+    gpus = of_check(issues, "devices")
     assert any("GPU 1 of the spec is not there: found 1 GPU" in f["what"] for f in gpus)
     assert any("GPU 0 is in use: python (pid 4711, " in f["what"] for f in gpus)
 

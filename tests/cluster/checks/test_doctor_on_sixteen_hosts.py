@@ -19,7 +19,7 @@ BROKEN = {
     6: ("files", "model.py differs from the chief's"),
     7: ("venv", "/none/activate: No such file or directory"),
     8: ("program", "'python3' is not in PATH (/nowhere)"),
-    9: ("gpus", "no GPU there; the spec lists gpus [5]"),
+    9: ("devices", "no GPU there; the spec lists gpus [5]"),
     10: ("address", "no interface of this node has the address 10.77.0.250"),
 }
 

@@ -169,4 +169,4 @@ def check_of_gpus(setting):
                                  "true"]) as asked:
         asked.finish(SHORT_LIMIT_S)
     issues = json.loads(asked.out)["issues"]
-    return next((one["what"] for one in issues if one["check"] == "gpus"), "nothing")
+    return next((one["what"] for one in issues if one["check"] == "devices"), "nothing")

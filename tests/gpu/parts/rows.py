@@ -159,8 +159,8 @@ def doctor(setting):
         raise Failed(f"exit code {code}: {running.failure_excerpt()}") from None
     results = {one["check"]: one["result"] for one in checks}
     issues = ", ".join(f"{name} {result}" for name, result in results.items()
-                       if result != "not_checked" and (result != "good" or name == "gpus"))
-    if code != 0 or (setting.gpu and results.get("gpus") not in ("good", "warning")):
+                       if result != "not_checked" and (result != "good" or name == "devices"))
+    if code != 0 or (setting.gpu and results.get("devices") not in ("good", "warning")):
         raise Failed(f"exit code {code}: {issues}")
     return issues or "all good"
 

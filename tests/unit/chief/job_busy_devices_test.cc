@@ -37,7 +37,7 @@ TEST_F(BusyDevicesTest, TheDefaultIsAWarningAboutGpus) {
   nodes_[0].other_jobs = {HasGpu("job-0", 3)};
   nodes_[1].other_jobs = {HasCpu("job-7")};
   EXPECT_EQ(Run(), 0);
-  EXPECT_THAT(messages_, HasSubstr("10.0.0.1: gpus (warning)\n    your job job-0 has GPU 3"));
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.1: devices (warning)\n    your job job-0 has GPU 3"));
   EXPECT_THAT(messages_, Not(HasSubstr("job-7")));
 }
 

@@ -189,7 +189,7 @@ TEST_F(DiagnoseTest, FoldersSharedByNodesWithoutTheChief) {
 
 TEST_F(DiagnoseTest, Gpus) {
   plan_.mutable_nodes(0)->mutable_devices(0)->set_index(3);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0,
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_BAD, 0,
              "GPU 3 of the spec is not there: found 1 GPU");
   v1::Device& second = *plan_.mutable_nodes(0)->add_devices();
   second.set_kind(v1::DEVICE_KIND_GPU);
@@ -197,26 +197,27 @@ TEST_F(DiagnoseTest, Gpus) {
   // As a run probes, too.
   evidence_.probe.set_thorough(false);
   evidence_.probe.set_device_users(true);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0,
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_BAD, 0,
              "GPUs 3, 7 of the spec are not there: found 1 GPU");
   Facts(0).clear_gpus();
   Facts(0).set_gpu_error("nvidia-smi ended with status 6: No devices were found");
   Facts(0).set_gpu_failure(v1::GPU_FAILURE_NO_GPU);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "GPUs 3, 7 of the spec are not there");
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_BAD, 0, "GPUs 3, 7 of the spec are not there");
   Facts(0).set_gpu_error("nvidia-smi did not end within 3 s");
   Facts(0).set_gpu_failure(v1::GPU_FAILURE_HANGS);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_WARNING, 0,
              "cannot query the GPUs: nvidia-smi did not end within 3 s");
   EXPECT_THAT(Only().remedy(), HasSubstr("if it hangs"));
   Facts(0).set_gpu_error("nvidia-smi ended with status 18: mismatch");
   Facts(0).set_gpu_failure(v1::GPU_FAILURE_FAILS);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_WARNING, 0,
              "cannot query the GPUs: nvidia-smi ended");
   EXPECT_EQ(Only().remedy(), "run nvidia-smi on the node, and correct what it reports");
   Facts(0).clear_gpu_error();
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // allowed for another vendor
   Facts(0).set_no_accelerator(true);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "no GPU there; the spec lists gpus [3, 7]");
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_BAD, 0,
+             "no GPU there; the spec lists gpus [3, 7]");
   EXPECT_THAT(Only().remedy(), HasSubstr("cpus: [0, 1]"));
 }
 
@@ -242,7 +243,7 @@ TEST_F(DiagnoseTest, AWarningOfNvidiaSmi) {
 TEST_F(DiagnoseTest, GpusThatANodeCouldNotCount) {
   evidence_.uncounted["10.0.0.2"] =
       WithRemedy(Error(StatusCode::kFailedPrecondition, "mismatch"), "restart the node");
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 1, "the GPUs cannot be counted: mismatch");
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_BAD, 1, "the GPUs cannot be counted: mismatch");
   evidence_.nodes[1].reached = Error(StatusCode::kUnavailable, "refused");
   EXPECT_EQ(Only().what(), "refused");
 }
@@ -258,7 +259,8 @@ TEST_F(DiagnoseTest, AFaultThatPreventsTheCountIsOneIssue) {
   fault.set_min_gpus(1);
   for (const char* source : {"nvidia-smi", "/sys"}) {
     fault.set_source(source);
-    ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 1, "the GPUs cannot be counted: nvidia-smi");
+    ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_BAD, 1,
+               "the GPUs cannot be counted: nvidia-smi");
   }
   fault.set_source("kernel log");
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 2);
@@ -360,7 +362,7 @@ TEST_F(DiagnoseTest, GpusByUuid) {
   Facts(0).mutable_gpus(0)->add_mig_uuids("MIG-a2b3c4d5");
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   device.set_uuid("MIG-ffff");
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "MIG-ffff of the spec is not there");
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_BAD, 0, "MIG-ffff of the spec is not there");
 }
 
 TEST_F(DiagnoseTest, VariablesThatOnlyTheChiefHas) {
@@ -399,14 +401,14 @@ class DeviceUsersTest : public DiagnoseTest {
 
 TEST_F(DeviceUsersTest, ProcessesOnAGpuAreNamedWithAllDetails) {
   AddProcess(7);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_WARNING, 0,
              "GPU 0 is in use: python (pid 7), 0 MiB taken");
   v1::GpuProcess& process = AddProcess(8);
   process.set_user("ann");
   process.set_job_id("job-1");
   process.set_memory_used(3000ull << 20);
   Facts(0).mutable_gpus(0)->set_memory_used(3100ull << 20);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_WARNING, 0,
              "python (pid 7), python (pid 8, of ann, job job-1, 3000 MiB), 3100 MiB taken");
   evidence_.busy_devices = v1::CHECK_RESULT_BAD;
   EXPECT_EQ(Only().result(), v1::CHECK_RESULT_BAD);
@@ -418,7 +420,7 @@ TEST_F(DeviceUsersTest, UsedMemoryIndicatesInvisibleProcesses) {
   Facts(0).mutable_gpus(0)->set_memory_used(500ull << 20);  // used by the driver
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   Facts(0).mutable_gpus(0)->set_memory_used(2000ull << 20);
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0, "2000 MiB taken, by no process");
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_WARNING, 0, "2000 MiB taken, by no process");
 }
 
 TEST_F(DeviceUsersTest, AnotherJobIsOneIssueOnAllItsNodes) {
@@ -426,11 +428,12 @@ TEST_F(DeviceUsersTest, AnotherJobIsOneIssueOnAllItsNodes) {
   const v1::DiagnosedIssue issue = Only();
   EXPECT_THAT(issue.nodes(), ElementsAre(0, 1, 2));
   EXPECT_EQ(issue.what(), "your job job-1 has GPU 0");
+  EXPECT_THAT(issue.remedy(), HasSubstr("stop that job, "));
   for (size_t node = 0; node < 3; ++node) Facts(node).clear_other_jobs();
   AddJob(0, "job-1").add_gpus(0);
   v1::GpuProcess& process = AddProcess(7);
   process.set_job_id("job-1");  // more specific than the job itself
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0, "python (pid 7, job job-1)");
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_WARNING, 0, "python (pid 7, job job-1)");
 }
 
 TEST_F(DeviceUsersTest, CpusCountOnlyIfUsedExclusively) {
@@ -440,7 +443,9 @@ TEST_F(DeviceUsersTest, CpusCountOnlyIfUsedExclusively) {
   job.add_cpus(1);
   EXPECT_EQ(DiagnoseDevices(evidence_).issues_size(), 0);
   evidence_.cpus_can_be_busy = true;
-  EXPECT_EQ(DiagnoseDevices(evidence_).issues(0).what(), "your job job-1 has CPU 0");
+  const v1::Diagnosis diagnosis = DiagnoseDevices(evidence_);
+  EXPECT_EQ(diagnosis.issues(0).what(), "your job job-1 has CPU 0");
+  EXPECT_THAT(DiagnosisAsText(diagnosis, false), HasSubstr("10.0.0.1: devices"));
 }
 
 TEST_F(DeviceUsersTest, OfWaitingJobsOnlyOlderOnesCount) {
@@ -466,7 +471,7 @@ TEST_F(DiagnoseTest, DifferentVersions) {
   ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, 2, "the version of Python is 3.12, but 3.11");
   Facts(2).mutable_python()->set_version("3.11.9");
   Facts(2).set_driver_version("535");
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 2, "the NVIDIA driver is 535, but 550");
+  ExpectOnly(v1::CHECK_DEVICES, v1::CHECK_RESULT_WARNING, 2, "the NVIDIA driver is 535, but 550");
 }
 
 TEST_F(DiagnoseTest, APythonThatDoesNotRunIsReportedUnlessTheProgramIsMissing) {
