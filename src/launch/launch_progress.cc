@@ -64,6 +64,11 @@ std::string LaunchProgress::Describe(const Node& node) {
       return node.address + " (connecting)";
     case State::kLoggingIn:
       return node.address + " (connecting and logging in)";
+    case State::kLoginRefused:
+      return node.address + " (logins are refused for now, retrying" + For(node.since) + ")";
+    case State::kInSsh:
+      return node.address + " (ssh has not logged in, or the login shell has not run anything yet" +
+             For(node.since) + ")";
     case State::kLoggedIn:
       return node.address + " (logged in; its login shell has not run anything yet" +
              For(node.since) + ")";

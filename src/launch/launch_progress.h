@@ -18,8 +18,10 @@ class LaunchProgress {
   enum class State {
     kWaiting,
     kConnecting,
-    kLoggingIn,  // as kConnecting, by SSH
+    kLoggingIn,     // as kConnecting, by SSH
+    kLoginRefused,  // a server on the way refuses logins for now
     kBooting,
+    kInSsh,  // kLoggingIn or kLoggedIn: the ssh program does not report which
     kLoggedIn,
     kInContainer,  // as kLoggedIn, by a program such as podman or kubectl
     kStartingAgent,

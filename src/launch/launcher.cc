@@ -263,8 +263,11 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkOnce(const v1::NodePlan& nod
   AD_ASSIGN_OR_RETURN(const auto transport, options_.connector->TransportTo(node.reach(), *loop_));
   std::shared_ptr<NodeLink> link;
   const auto log_in = [&]() -> Status {
-    AD_ASSIGN_OR_RETURN(link,
-                        TryToReach(*transport, node, AgentMode::kStart, stop_.get_token(), &step));
+    auto reached = TryToReach(*transport, node, AgentMode::kStart, stop_.get_token(), &step);
+    if (reach::IsBusy(reached.status().code())) {
+      Enter(node.node_rank(), LaunchProgress::State::kLoginRefused);
+    }
+    AD_ASSIGN_OR_RETURN(link, std::move(reached));
     return OkStatus();
   };
   AD_RETURN_IF_ERROR(reach::TryToLogIn(
@@ -380,8 +383,9 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
   };
   const bool in_container = how.has_program() || how.ssh().has_container();
   if (command.installs) {
-    Enter(session.node_rank,
-          in_container ? LaunchProgress::State::kInContainer : LaunchProgress::State::kLoggedIn);
+    Enter(session.node_rank, in_container          ? LaunchProgress::State::kInContainer
+                             : stream->logged_in() ? LaunchProgress::State::kLoggedIn
+                                                   : LaunchProgress::State::kInSsh);
   } else {
     starting();
   }

@@ -232,6 +232,7 @@ class SshProgramStream final : public transport::Stream {
     while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();
     return Annotate(transport::WithLogin(SshProgramError(said, where_, pinned_), login_), where_);
   }
+  bool logged_in() const override { return false; }  // ssh does not report it
   transport::Login login() const override { return login_; }
 
  private:

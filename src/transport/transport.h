@@ -37,6 +37,9 @@ class Stream {
     return Failure();
   }
 
+  // Whether the login has succeeded; false also if that is not known.
+  virtual bool logged_in() const { return true; }
+
   // Returns how the node is logged in to, for hints about what its login shell does.
   virtual Login login() const { return {}; }
 };

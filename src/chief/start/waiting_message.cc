@@ -34,6 +34,8 @@ std::optional<NodeEvent> EventOf(LaunchProgress::State state) {
     case State::kPreparing:
       return NodeEvent::kProbe;
     case State::kWaiting:
+    case State::kLoginRefused:
+    case State::kInSsh:
     case State::kSendingAgent:
     case State::kReady:
       break;

@@ -25,6 +25,11 @@ TEST_F(LaunchProgressTest, NodesAreNamedWithTheirStep) {
   EXPECT_EQ(progress_.WaitingFor(), "b (connecting) and c (starting the agent)");
   progress_.Enter(1, State::kLoggingIn);
   EXPECT_EQ(progress_.WaitingFor(), "b (connecting and logging in) and c (starting the agent)");
+  progress_.Enter(1, State::kLoginRefused);
+  progress_.Enter(2, State::kInSsh);
+  EXPECT_EQ(progress_.WaitingFor(),
+            "b (logins are refused for now, retrying) and c (ssh has not logged in, or the login "
+            "shell has not run anything yet)");
   progress_.SendingAgent(2, 4'100'000, 11'500'000);
   progress_.Enter(1, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "c (sending the agent, 4.1 MB of 12 MB)");
