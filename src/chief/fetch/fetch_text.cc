@@ -36,10 +36,12 @@ std::string SumOf(const v1::JobFiles& files) {
             (files.unchanged() == 1 ? " that matches" : " that match") +
             " did not change while the job ran";
   }
-  if (files.sharing() > 0) {
-    text += "; " + base::Count(files.sharing(), "node") +
-            (files.sharing() == 1 ? " shares" : " share") + " the folder " + files.shared() +
-            ", from which nothing needs to be fetched";
+  if (files.chief_has_own()) text += "; files of the chief's own node stay in " + files.shared();
+  const uint32_t sharing = files.sharing() - (files.chief_has_own() ? 1 : 0);
+  if (sharing > 0) {
+    text += "; " + base::Count(sharing, "node") + (sharing == 1 ? " shares" : " share") +
+            " the folder " + files.shared() + " with the chief, so nothing was fetched from " +
+            (sharing == 1 ? "it" : "them");
   }
   return text;
 }

@@ -136,6 +136,7 @@ v1::JobFiles FilesOf(const std::vector<FetchedNode>& nodes, const base::LogFolde
     files.set_unchanged(files.unchanged() + fetched.unchanged);
     files.set_nodes(files.nodes() + (fetched.files > 0 ? 1 : 0));
     files.set_sharing(files.sharing() + (fetched.same_folder ? 1 : 0));
+    files.set_chief_has_own(files.chief_has_own() || node.here);
     for (const std::string& warning : fetched.warnings) {
       AddIssue(*files.mutable_warnings(), node.address, warning, "");
     }

@@ -54,8 +54,8 @@ def test_fetch_from_a_running_job(start, autodist, unshared):
     fetched = autodist("fetch", "last", "ckpt*", cwd=unshared)
     folder = log_folder(job.err.decode())
     assert fetched.code == 0, fetched.err
-    assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 1 node shares the folder {WORK}, " \
-           "from which nothing needs to be fetched\n" in fetched.err
+    assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; files of the chief's own node stay in {WORK}\n" \
+           in fetched.err
     assert re.search(r"warning: 10\.77\.0\.2, .*: ckpt-link: not fetched: a symbolic link\n", fetched.err), fetched.err
     assert_fetched(folder, OTHERS)
     assert not (folder / address(1)).exists()
@@ -91,7 +91,7 @@ def test_fetch_after_the_end(autodist, unshared):
     assert late.code == 0, late.err
     assert "has ended; logging in to its nodes" in late.err
     assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 9 files that match did not change while " \
-           "the job ran; 1 node shares the folder" in late.err, late.err
+           "the job ran; files of the chief's own node stay in" in late.err, late.err
     assert_fetched(folder, OTHERS)
 
     (folder / "nodes.json").unlink()

@@ -158,9 +158,42 @@ TEST_F(JobFetchTest, EachNodeHasAFolderAndTheAnswerHasTotals) {
   EXPECT_EQ(files.nodes(), 2u);
   EXPECT_EQ(files.asked(), 3u);
   EXPECT_EQ(files.sharing(), 1u) << "this machine has its own files";
+  EXPECT_TRUE(files.chief_has_own());
   EXPECT_EQ(files.folder(), folder_.path());
   EXPECT_EQ(files.shared(), "/work");
   EXPECT_EQ(files.failures_size() + files.warnings_size(), 0);
+}
+
+TEST(FetchTextTest, TheChiefsOwnNodeSharesNoFolder) {
+  struct Case {
+    bool own;
+    uint32_t sharing;
+    std::string text;
+  };
+  const Case cases[] = {
+      {false, 0, "fetched 1 file, 1 byte, from 1 node into /logs"},
+      {true, 1,
+       "fetched 1 file, 1 byte, from 1 node into /logs; files of the chief's own node stay in "
+       "/work"},
+      {false, 1,
+       "fetched 1 file, 1 byte, from 1 node into /logs; 1 node shares the folder /work with the "
+       "chief, so nothing was fetched from it"},
+      {true, 3,
+       "fetched 1 file, 1 byte, from 1 node into /logs; files of the chief's own node stay in "
+       "/work; 2 nodes share the folder /work with the chief, so nothing was fetched from them"},
+  };
+  for (const Case& one : cases) {
+    v1::JobFiles files;
+    files.set_asked(one.sharing + 1);
+    files.set_files(1);
+    files.set_bytes(1);
+    files.set_nodes(1);
+    files.set_folder("/logs");
+    files.set_shared("/work");
+    files.set_sharing(one.sharing);
+    files.set_chief_has_own(one.own);
+    EXPECT_EQ(FetchText(files).back().text, one.text);
+  }
 }
 
 TEST_F(JobFetchTest, ReportsOfSeveralNodesAreGrouped) {
