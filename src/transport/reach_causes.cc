@@ -159,7 +159,10 @@ Status WithOptionsOfInit(const Status& error) {
                            {"set `username: ", "give `--user "},
                            {"` in the spec, or write ", "`, or write "},
                            {"set proxy_jump in the spec, or ProxyJump in ", "set ProxyJump in "},
-                           {"in the spec or --hosts", "in --hosts"}}));
+                           {"in the spec or --hosts", "in --hosts"},
+                           {" or lower --fan-out", ""},
+                           {" (--wait-for-nodes 10m retries)", ""},
+                           {", or leave the node out with --exclude", ""}}));
 }
 
 std::span<const Cause* const> CausesInTexts() { return kInTexts; }

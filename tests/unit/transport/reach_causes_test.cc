@@ -281,6 +281,7 @@ TEST(ReachCausesTest, NoHintHasAPlaceholder) {
     for (const char* option : {"--exclude", "--wait-for-nodes", "--min-nodes"}) {
       EXPECT_THAT(hint, Not(HasSubstr(option))) << hint;
     }
+    EXPECT_THAT(of_init, Not(HasSubstr("--fan-out")));  // which init lacks
   }
 }
 
