@@ -186,7 +186,7 @@ Found ListOfHosts(YamlView root, const std::string& file) {
 }
 
 // Recognizes "#SBATCH", and similar lines of other schedulers.
-Found Script(const std::string& text) {
+Found Script(const std::string& text, const std::string& file) {
   if (!text.starts_with("#!")) return std::nullopt;
   struct Scheduler {
     const char* mark;
@@ -205,7 +205,9 @@ Found Script(const std::string& text) {
   for (const auto& [mark, name, advice] : kSchedulers) {
     if (text.find(mark) != std::string::npos) return NamesNone(name, advice);
   }
-  return NamesNone("a script", "to start it: autodist run --spec cluster.yaml -- SCRIPT");
+  const std::string path = file.find('/') == file.npos ? "./" + file : file;
+  return NamesNone("a script", "to start it: autodist run --spec cluster.yaml -- " +
+                                   base::Printable(base::ShellQuote(path)));
 }
 
 // Recognizes an unambiguous list of hosts; a single word may be anything.
@@ -240,7 +242,7 @@ bool IsMappingOrList(YamlView root) { return root.IsMapping() || root.IsList(); 
 
 std::optional<ForeignFile> RecogniseFile(const std::string& text, const std::string& file) {
   if (FindBadByte(text)) return std::nullopt;
-  if (Found script = Script(text)) return script;
+  if (Found script = Script(text, file)) return script;
   // In YAML "[workers]" is a list, and the next line another document.
   const HostfileForm form = FormOf(HostfileLines(text));
   if (form == HostfileForm::kInventory) {

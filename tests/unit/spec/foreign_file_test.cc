@@ -69,6 +69,9 @@ TEST(ForeignFileTest, IsRecognised) {
       {"n1 ssh-ed25519 AAAA\n", "a known_hosts file", 0},
       {"Hello, dear world\n", "", 0},
   };
+  EXPECT_THAT(RecogniseFile("#!/bin/sh\n", "run it.sh")->advice,
+              testing::EndsWith("-- './run it.sh'"));
+  EXPECT_THAT(RecogniseFile("#!/bin/sh\n", "/a/run.sh")->advice, testing::EndsWith("-- /a/run.sh"));
   for (const auto& [text, kind, hosts] : cases) {
     const auto found = RecogniseFile(text, "f");
     ASSERT_EQ(found.has_value(), *kind != '\0') << text;
