@@ -142,8 +142,9 @@ std::string MtusOf(const Evidence& evidence, const PortTrial& trial) {
 // Small messages pass but larger ones do not: full-size packets are lost.
 void AddStalls(const Evidence& evidence, IssueList& issues) {
   constexpr char kMtuRemedy[] =
-      "give the interfaces, and what is between them, the same MTU (ip link set dev INTERFACE mtu "
-      "1400 on both shows whether that is it), or let ICMP \"fragmentation needed\" pass";
+      "give the interfaces, and what is between them, the same MTU (setting both to 1400 with `ip "
+      "link` "
+      "shows whether that is it), or let ICMP \"fragmentation needed\" pass";
   std::vector<const PortTrial*> stalls;
   std::set<uint32_t> nodes;
   std::set<Pair> pairs;
@@ -196,7 +197,8 @@ void AddTakenPort(const Evidence& evidence, IssueList& issues) {
     issues.Bad(v1::CHECK_NETWORK, node,
                "the rendezvous port " + std::to_string(evidence.fixed_port) +
                    " is in use there, by another program",
-               "stop it (`ss -tlnp` shows it), or choose another port with --master-port");
+               "stop it (`ss -tlnp` shows it), or choose another port with --master-port, or leave "
+               "the option out");
   }
 }
 
