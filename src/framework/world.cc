@@ -56,7 +56,8 @@ Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework) {
   if (v6.empty()) return OkStatus();
   return WithRemedy(Error(StatusCode::kInvalidArgument,
                           framework + " cannot use IPv6 addresses: " + absl::StrJoin(v6, ",")),
-                    "give these nodes an IPv4 data_address in the spec");
+                    std::string(v6.size() == 1 ? "give this node" : "give each of these nodes") +
+                        " an IPv4 data_address in the spec");
 }
 
 std::string DeviceName(const v1::Device& device) {

@@ -202,7 +202,7 @@ TEST(HorovodTest, RefusesAddressesThatHorovodCannotUse) {
   const auto plan = plan::MakePlan(test::InputFor("nodes: [{address: 'fd00::1'}]", {"horovod"}));
   EXPECT_EQ(Message(plan.status()),
             "framework 'horovod': Horovod cannot use IPv6 addresses: fd00::1");
-  EXPECT_EQ(Remedy(plan.status()), "give these nodes an IPv4 data_address in the spec");
+  EXPECT_EQ(Remedy(plan.status()), "give this node an IPv4 data_address in the spec");
 }
 
 TEST(HorovodTest, HasAStoreOnTheChief) {
