@@ -9,6 +9,7 @@
 
 #include "base/home_folder.h"
 #include "base/host_name.h"
+#include "base/shell_quote.h"
 
 namespace autodist::base {
 namespace {
@@ -44,13 +45,14 @@ Status CheckOnlyWeCanChange(const std::string& folder) {
     struct stat info;
     if (lstat(path.c_str(), &info) != 0) return ErrnoError(errno, "the folder " + path.string());
     const bool ours = info.st_uid == geteuid() || info.st_uid == 0;
+    const bool can_change = info.st_uid == geteuid() || geteuid() == 0;  // the mode
     const bool open = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
     const bool sticky = (info.st_mode & S_ISVTX) != 0 && !is_last;
     if (!ours || (open && !sticky)) {
       return WithRemedy(
           Error(StatusCode::kPermissionDenied,
                 path.string() + (ours ? ": others can write in it" : ": another user owns it")),
-          ours ? "chmod go-w " + path.string() : "");
+          ours && can_change ? "chmod go-w " + ShellQuote(path.string()) : "");
     }
     if (path == path.root_path()) return OkStatus();
   }

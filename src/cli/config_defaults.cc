@@ -293,7 +293,7 @@ Result<std::vector<ConfigSetting>> ReadConfig(const std::string& path) {
   if (path.empty() || access(path.c_str(), F_OK) != 0) return std::vector<ConfigSetting>();
   const Status own = reach::CheckNoOthersWrite(path);
   if (!own.ok()) {
-    return WithRemedy(own, "run chmod go-w on it, or give --no-config");
+    return WithRemedy(own, (Remedy(own).empty() ? "" : Remedy(own) + ", or ") + "give --no-config");
   }
   AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kMaxConfigSize));
   return ParseConfig(text);

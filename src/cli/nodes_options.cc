@@ -226,7 +226,7 @@ Status CheckSpecHere() {
   return WithRemedy(
       Annotate(checked, std::string(kSpecHere) + " in this folder is not used"),
       std::string("a spec can run programs as your user; check it, then give --spec ") + kSpecHere +
-          ", or run chmod go-w on it");
+          (Remedy(checked).empty() ? "" : ", or " + Remedy(checked)));
 }
 
 // Logs which spec it is. "": none.

@@ -21,6 +21,7 @@ class OwnFileTest : public testing::Test {
   OwnFileTest() { chmod(folder_.path().c_str(), 0700); }
 
   std::string Check() const { return Message(CheckNoOthersWrite(file_)); }
+  std::string Hint() const { return Remedy(CheckNoOthersWrite(file_)); }
 
   const test::TempFolder folder_;
   const std::string file_ = folder_.Write("autodist.yaml", "nodes: []\n");
@@ -36,11 +37,13 @@ TEST_F(OwnFileTest, AFileThatOnlyThisUserCanChangeIsOurs) {
 TEST_F(OwnFileTest, AWorldWritableFileIsNot) {
   chmod(file_.c_str(), 0646);
   EXPECT_EQ(Check(), "all users can write to " + file_);
+  EXPECT_EQ(Hint(), "run chmod go-w " + file_);
 }
 
 TEST_F(OwnFileTest, NorIsAFileInAWorldWritableFolder) {
   chmod(folder_.path().c_str(), 0777);
   EXPECT_EQ(Check(), "all users can write to " + folder_.path());
+  EXPECT_EQ(Hint(), "run chmod go-w " + folder_.path());
   chmod(folder_.path().c_str(), 01777);  // like /tmp, where it cannot be replaced
   EXPECT_EQ(Check(), "");
 }
@@ -71,6 +74,7 @@ TEST_F(OwnFileTest, FilesOfOtherUsersAndGroupsAreNot) {
   if (geteuid() != 0) return;  // only root can change owners
   ASSERT_EQ(chown(file_.c_str(), kNobody, kNobody), 0);
   EXPECT_EQ(Check(), file_ + " belongs to the user with the number 65534");
+  EXPECT_EQ(Hint(), "");
   ASSERT_EQ(chown(file_.c_str(), 0, kNobody), 0);
   EXPECT_EQ(Check(), "");
   chmod(file_.c_str(), 0664);
