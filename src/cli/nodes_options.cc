@@ -153,7 +153,7 @@ std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::Job
                                                 reach::SameMachines::kRefuse, limits)
                                : user.status();
   if (!facts.ok()) return Reported(facts.status());
-  spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
+  spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login, spec::DraftFor::kRun);
   for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
   const Status local = UseVisibleGpus(list.hosts, limits.each, draft.spec);
   if (!local.ok()) return Reported(local);

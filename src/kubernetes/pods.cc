@@ -72,6 +72,7 @@ Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief) {
   spec::ResourceSpec spec;
   for (uint32_t number = 0; number < chief.nodes; ++number) {
     spec::Node& node = spec.nodes.emplace_back();
+  spec.made = true;
     node.chief = number == 0;
     node.address = node.chief ? chief.node : "worker-" + std::to_string(number - 1);
     auto& devices = chief.gpus > 0 ? node.gpus : node.cpus;

@@ -28,12 +28,17 @@ std::string InHosts(const HostEntry& host) {
   return v6 ? "[" + host.host + "]" : host.host;
 }
 
-std::string PortHint(const HostEntry& host) {
+// `made`: there is no file that could have the port.
+std::string PortHint(const HostEntry& host, bool made) {
   const std::string named = InHosts(host);
   const std::string slots = std::to_string(*host.slots);
-  return "'" + named + ":" + slots + "' means " + slots + " devices; a port is '--port " + slots +
-         "' of init, 'port: " + slots + "' of the ssh group, or '[" + host.host + "]:" + slots +
-         "' as a spec's address";
+  const std::string means = "'" + named + ":" + slots + "' means " + slots + " devices; a port is ";
+  if (made) {
+    return means + "'Port " + slots +
+           "' in ~/.ssh/config, or 'port' of a spec, which `autodist init` writes";
+  }
+  return means + "'--port " + slots + "' of init, 'port: " + slots + "' of the ssh group, or '[" +
+         host.host + "]:" + slots + "' as a spec's address";
 }
 
 // Drafts a host without a GPU.
@@ -46,12 +51,13 @@ void DraftCpus(const HostEntry& host, const HostFacts& facts, Node& node, SpecDr
   draft.notes.back().devices =
       "no GPU there, " + base::Count(facts.cpus, "CPU") + "; one rank per number";
   if (!too_many && !odd) return;
-  draft.warnings.push_back(node.address + " has no GPU and " + base::Count(facts.cpus, "CPU") +
-                           (too_many ? ", fewer than the " : ", and there are ") +
-                           std::to_string(*host.slots) + " given" +
-                           (!odd       ? "; some share a CPU"
-                            : too_many ? "; the spec has those that are there; " + PortHint(host)
-                                       : "; " + PortHint(host)));
+  draft.warnings.push_back(
+      node.address + " has no GPU and " + base::Count(facts.cpus, "CPU") +
+      (too_many ? ", fewer than the " : ", and there are ") + std::to_string(*host.slots) +
+      " given" +
+      (!odd       ? "; some share a CPU"
+       : too_many ? "; those that are there are used; " + PortHint(host, draft.spec.made)
+                  : "; " + PortHint(host, draft.spec.made)));
 }
 
 void DraftUnknown(const HostEntry& host, const HostFacts& facts, Node& node, SpecDraft& draft) {
@@ -97,8 +103,8 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
       note = std::to_string(slots) + " were asked for; it has " + std::to_string(gpus);
       draft.warnings.push_back(node.address + " has " + base::Count(gpus, "GPU") +
                                ", fewer than the " + std::to_string(slots) +
-                               " given; the spec has those that are there" +
-                               (IsLikeAPort(slots) ? "; " + PortHint(host) : ""));
+                               " given; those that are there are used" +
+                               (IsLikeAPort(slots) ? "; " + PortHint(host, draft.spec.made) : ""));
     }
   }
 }
@@ -140,6 +146,7 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
   }
   if (without.empty()) return;
   const bool one = without.size() == 1;
+  const std::string by_spec = draft.spec.made ? "" : "'cpus: [0]' in the spec, or ";
   const std::string others = (with + without.size() == hosts.size() ? "the other " : "") +
                              (with == 1 ? "one" : std::to_string(with));
   if (without.size() > kMaxNamed) {
@@ -150,7 +157,7 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
       absl::StrJoin(without, ", ") + (one ? " has" : " have") + " no GPU, " + others +
       (with == 1 ? " has" : " have") + "; leave " +
       (one ? "it out unless it is to have a rank" : "them out unless they are to have ranks") +
-      (given.empty() ? ", which it gets by 'cpus: [0]' in the spec, or " + first + ":1 in --hosts"
+      (given.empty() ? ", which it gets by " + by_spec + first + ":1 in --hosts"
                      : ", as the number behind " + given + " says"));
 }
 
@@ -167,7 +174,7 @@ void PointOutPorts(const std::vector<HostEntry>& hosts, const std::vector<HostFa
   }
   if (!first) return;
   draft.warnings.push_back(
-      PortHint(*first) +
+      PortHint(*first, draft.spec.made) +
       (others > 0 ? " (the same goes for " + base::Count(others, "other host") + ")" : ""));
 }
 
@@ -200,7 +207,7 @@ SshGroup GroupOf(const HostEntry& host, SshGroup login) {
 }
 
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
-                    const SshGroup& login) {
+                    const SshGroup& login, DraftFor purpose) {
   size_t chief = 0;
   while (chief < hosts.size() && !facts[chief].here) ++chief;  // none may be this machine
 
@@ -213,6 +220,7 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
     only = only && SameLogin(GroupOf(*first, login), GroupOf(hosts[i], login));
   }
   SpecDraft draft;
+  draft.spec.made = purpose == DraftFor::kRun;
   for (size_t i = 0; i < hosts.size(); ++i) {
     Node node;
     node.address = facts[i].address.empty() ? hosts[i].host : facts[i].address;

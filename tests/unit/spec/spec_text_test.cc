@@ -294,6 +294,11 @@ TEST(SpecTextTest, AGroupForEachLogin) {
   HostEntry port{"", "b", 1};
   port.port = 2200;
   HostEntry key{"ann", "d", 1};
+  const auto of_run = DraftSpec({{"", "a", 22}}, {Has(0, 2)}, {}, DraftFor::kRun).warnings;
+  EXPECT_THAT(of_run,
+              ElementsAre(testing::AllOf(HasSubstr("those that are there are used; 'a:22' means 22 "
+                                                   "devices; a port is 'Port 22' in ~/.ssh/config"),
+                                         testing::Not(HasSubstr("of init")))));
   key.key_file = "~/k";
   const SpecDraft draft =
       DraftSpec({{"", "a", 1}, port, {"ann", "c", 1}, key}, {{}, {}, {}, {}}, {});
