@@ -151,6 +151,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   plan.set_restart_count(input.restart_count);
   plan.set_max_restarts(input.request.max_restarts());
   plan.set_no_gpu(input.spec.no_gpu);
+  plan.set_no_spec(input.spec.made);
   for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
   const std::chrono::milliseconds start_limit = StartLimitOf(input.request);
   uint32_t world_size = 0;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/deadline.h"
+#include "base/hint_without_spec.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/quantity.h"
@@ -152,9 +153,10 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
     answers[i] = transport.ok() ? AskUntilUp(**transport, servers, own) : transport.status();
   });
   for (size_t i = 0; i < hosts.size(); ++i) {
-    facts[i].unknown = ask == AskHosts::kForLaunch
-                           ? answers[i].status()
-                           : transport::WithOptionsOfInit(answers[i].status());
+    facts[i].unknown =
+        ask == AskHosts::kForLaunch
+            ? WithRemedy(answers[i].status(), base::HintWithoutSpec(Remedy(answers[i].status())))
+            : transport::WithOptionsOfInit(answers[i].status());
     if (!answers[i].ok()) {
       facts[i].reported = ask == AskHosts::kForLaunch && IsStated(hosts[i]) && ways[i].has_ssh() &&
                           FailsAgain(answers[i].status().code());

@@ -15,6 +15,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/hint_without_spec.h"
 #include "base/host_name.h"
 #include "base/ip_address.h"
 #include "base/log.h"
@@ -269,6 +270,7 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
   for (size_t i = 0; i < found.size(); ++i) {
     AD_RETURN_IF_ERROR(configuration[i]);
     for (const std::string& text : not_used[i]) warnings[text].push_back(spec.nodes[i].address);
+    if (spec.made) found[i].hint = base::HintWithoutSpec(found[i].hint);
   }
   WarnOfNotUsed(warnings);
   std::map<std::string, plan::NodeAddress> addresses;

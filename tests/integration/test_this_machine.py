@@ -39,6 +39,7 @@ def test_a_missing_program_is_127_and_a_forbidden_one_126(autodist, tmp_path):
     assert autodist("run", "--", "./train").code == 126
     outcome = autodist("run", "--", "no-such-program")
     assert outcome.code == 127 and "not in PATH" in outcome.err
+    assert "hint: install it, or put its folder in PATH\n" in outcome.err, outcome.err
 
 
 def test_a_script_whose_interpreter_is_missing_is_127(autodist, tmp_path):

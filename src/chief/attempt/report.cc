@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/a_few_of.h"
+#include "base/hint_without_spec.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "base/utf8.h"
@@ -241,9 +242,11 @@ std::string MissingVariablesReport(const Attempt& attempt, uint32_t member,
          "\n";
 }
 
-std::string HintText(const std::optional<diagnosis::FailureHint>& hint) {
+std::string HintText(const std::optional<diagnosis::FailureHint>& hint,
+                     const v1::LaunchPlan& plan) {
   if (!hint) return "";
-  return (hint->fact.empty() ? "" : "  " + hint->fact + "\n") + "  hint: " + hint->remedy + "\n";
+  const std::string remedy = plan.no_spec() ? base::HintWithoutSpec(hint->remedy) : hint->remedy;
+  return (hint->fact.empty() ? "" : "  " + hint->fact + "\n") + "  hint: " + remedy + "\n";
 }
 
 // Says what may help a rank that failed by itself. `reason`: its own message; null: none.
@@ -266,7 +269,7 @@ std::string AdviceReport(const Attempt& attempt, uint32_t member, uint32_t rank,
   std::string wrote = failed.reason;
   if (!hint) wrote += "\n" + absl::StrJoin(failed.lines, "\n") + "\n" + absl::StrJoin(last, "\n");
   const std::string missing = MissingVariablesReport(attempt, member, failed.reason, wrote);
-  return missing.empty() ? HintText(hint) : missing;
+  return missing.empty() ? HintText(hint, attempt.plan()) : missing;
 }
 
 // "GPU 1 of rank 5 on host3 fell off the bus (XID 79): restart the node"; "": no GPU did.
@@ -491,7 +494,8 @@ namespace {
 std::string HangAdvice(const Attempt& attempt) {
   diagnosis::FailedRank hung;
   hung.reason = attempt.hang_diagnosis->Get();
-  return EndedWellReport(attempt, *attempt.state().cause()) + HintText(diagnosis::HintOf(hung));
+  return EndedWellReport(attempt, *attempt.state().cause()) +
+         HintText(diagnosis::HintOf(hung), attempt.plan());
 }
 
 // Returns what the rank, which ended with 0, or its shell wrote without another step after it: an

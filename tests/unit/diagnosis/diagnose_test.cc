@@ -105,6 +105,14 @@ TEST_F(DiagnoseTest, OnHealthyNodesEveryCheckPasses) {
   EXPECT_EQ(diagnosis.median_latency_us(), 101u);
 }
 
+TEST_F(DiagnoseTest, HintsNameTheSpecOnlyIfThereIsOne) {
+  evidence_.nodes[2].reached = WithRemedy(Error(StatusCode::kUnavailable, "Connection refused"),
+                                          "correct `port` in the spec, or Port in ~/.ssh/config");
+  EXPECT_EQ(Only().remedy(), "correct `port` in the spec, or Port in ~/.ssh/config");
+  plan_.set_no_spec(true);
+  EXPECT_EQ(Only().remedy(), "correct Port in ~/.ssh/config");
+}
+
 TEST_F(DiagnoseTest, AVirtualEnvironmentThatOnlyTheChiefLacks) {
   plan_.mutable_nodes(0)->mutable_reach()->mutable_local();
   for (const int node : {1, 2}) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hint_without_spec.h"
 #include "base/node_is_down.h"
 
 namespace autodist::transport {
@@ -282,6 +283,10 @@ TEST(ReachCausesTest, NoHintHasAPlaceholder) {
       EXPECT_THAT(hint, Not(HasSubstr(option))) << hint;
     }
     EXPECT_THAT(of_init, Not(HasSubstr("--fan-out")));  // which init lacks
+    // Each has an alternative without a spec.
+    const std::string without = base::HintWithoutSpec(Remedy(error));
+    EXPECT_THAT(without, AllOf(Not(HasSubstr("in the spec")), Not(HasSubstr("in a spec"))))
+        << without;
   }
 }
 
