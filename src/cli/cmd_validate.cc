@@ -34,7 +34,8 @@ int Validate(const ValidateOptions& options) {
   if (options.strict && !chief) {
     return Fail(WithRemedy(Error(StatusCode::kInvalidArgument,
                                  *file + ": no node has chief: true (--strict)"),
-                           "add 'chief: true' to the node on which you run autodist"),
+                           "if autodist is to run on one of the nodes, add 'chief: true' to it; "
+                           "otherwise leave --strict out"),
                 kExitUsage);
   }
   std::printf("%s: valid: %s, %s\n", file->c_str(), SizeOf(*spec).c_str(),

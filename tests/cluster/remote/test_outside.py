@@ -150,3 +150,4 @@ def test_validate(start, outside):
     assert outcome.code == 0 and "3 nodes, 6 ranks, launched from outside" in outcome.out
     outcome = start("validate", "--strict", outside).finish()
     assert outcome.code == 2 and "no node has chief: true (--strict)" in outcome.err
+    assert "hint: if autodist is to run on one of the nodes, add 'chief: true' to it; otherwise " in outcome.err
