@@ -2,10 +2,10 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/numbers.h>
+#include <absl/strings/str_format.h>
 #include <absl/strings/str_replace.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -92,11 +92,6 @@ void Set(ProtoMessage& message, const FieldDescriptor& field, const std::string&
   }
 }
 
-std::string DurationOf(double seconds) {
-  return seconds >= 0 && std::isfinite(seconds) ? base::DurationText(seconds)
-                                                : std::to_string(seconds);
-}
-
 // Returns the value as an option's text; `index`: of a repeated field.
 std::string TextOf(const ProtoMessage& message, const FieldDescriptor& field, int index = 0) {
   const google::protobuf::Reflection& fields = *message.GetReflection();
@@ -106,7 +101,7 @@ std::string TextOf(const ProtoMessage& message, const FieldDescriptor& field, in
     case FieldDescriptor::CPPTYPE_UINT64:
       return std::to_string(fields.GetUInt64(message, &field));
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return DurationOf(fields.GetDouble(message, &field));
+      return base::DurationText(fields.GetDouble(message, &field));
     case FieldDescriptor::CPPTYPE_ENUM:
       return WordOf(*fields.GetEnum(message, &field));
     case FieldDescriptor::CPPTYPE_STRING:
@@ -115,6 +110,12 @@ std::string TextOf(const ProtoMessage& message, const FieldDescriptor& field, in
     default:
       return "";
   }
+}
+
+// Returns the value as the JSON of a request has it.
+std::string JsonTextOf(const ProtoMessage& message, const FieldDescriptor& field, int index) {
+  if (field.cpp_type() != FieldDescriptor::CPPTYPE_DOUBLE) return TextOf(message, field, index);
+  return absl::StrFormat("%.15g", message.GetReflection()->GetDouble(message, &field));
 }
 
 std::string DefaultText(const ProtoMessage& message, const FieldDescriptor& field) {
@@ -184,7 +185,7 @@ Status CheckFields(CLI::App& app, const ProtoMessage& message) {
     if (!option) continue;
     const int count = field->is_repeated() ? fields.FieldSize(message, field) : 1;
     for (int i = 0; i < count; ++i) {
-      const std::string refusal = Refusal(*option, TextOf(message, *field, i));
+      const std::string refusal = Refusal(*option, JsonTextOf(message, *field, i));
       if (!refusal.empty())
         return Error(StatusCode::kInvalidArgument, field->name() + ": " + refusal);
     }

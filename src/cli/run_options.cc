@@ -269,6 +269,11 @@ Result<v1::JobRequest> ReadRequest(const std::string& file) {
   v1::JobRequest unused;
   AddRequest(options, unused);
   AD_RETURN_IF_ERROR(Annotate(CheckFields(options, request), file));
+  if (request.program().empty()) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, file + ": program: it is missing or empty"),
+        "write the program and its arguments: \"program\": [\"./train\"]");
+  }
   return request;
 }
 

@@ -123,8 +123,8 @@ def test_a_batch_script_has_the_same_request_as_kubernetes(autodist, tmp_path):
 
 
 @pytest.mark.parametrize("change, complaint", [
-    ({"grace": -5}, "grace"), ({"graze": 5}, "graze"), ({"on_busy": "perhaps"}, "perhaps"), ({"name": "a b"}, "name"),
-    ({"metrics": "nowhere"}, "metrics"), ({"program": []}, "no program"), ({"display": {"show": "x-"}}, "show"),
+    ({"grace": -5}, "grace: '-5' is not a duration"), ({"graze": 5}, "graze"), ({"on_busy": "perhaps"}, "perhaps"), ({"name": "a b"}, "name"),
+    ({"metrics": "nowhere"}, "metrics"), ({"program": []}, "request: program: it is missing or empty"), ({"display": {"show": "x-"}}, "show"),
 ])
 def test_a_modified_request_is_validated(autodist, tmp_path, change, complaint):
     file = tmp_path / "request"
