@@ -32,6 +32,15 @@ struct FetchOptions {
   std::string copy_by;
 };
 
+// "--fetch 'ckpt*' --fetch out"
+std::string FetchOptionsFor(const v1::FetchRequest& request) {
+  std::vector<std::string> argv;
+  for (const std::string& pattern : request.patterns()) {
+    argv.insert(argv.end(), {"--fetch", pattern});
+  }
+  return base::ShellLine(argv);
+}
+
 // The agents have left the nodes: logs in again.
 Result<v1::JobFiles> FetchAfterEnd(const v1::JobStatus& job, const v1::FetchRequest& request) {
   auto nodes = control::ReadNodes(job);
@@ -39,7 +48,8 @@ Result<v1::JobFiles> FetchAfterEnd(const v1::JobStatus& job, const v1::FetchRequ
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
                             "it has ended, and how to log in to its nodes is not recorded, as for "
                             "jobs of Slurm and Kubernetes"),
-                      "next time, `autodist run --fetch PATTERN` copies files when the job ends");
+                      "next time, `autodist run " + FetchOptionsFor(request) +
+                          " ...` copies them when the job ends");
   }
   AD_RETURN_IF_ERROR(nodes.status());
   if (!base::IsThisHost(job.host())) {

@@ -97,7 +97,7 @@ def test_fetch_after_the_end(autodist, unshared):
     (folder / "nodes.json").unlink()
     unknown = autodist("fetch", "last", "ckpt*")
     assert unknown.code == 125
-    assert "how to log in to its nodes is not recorded" in unknown.err and "run --fetch PATTERN" in unknown.err
+    assert "how to log in to its nodes is not recorded" in unknown.err and "`autodist run --fetch 'ckpt*' ...`" in unknown.err, unknown.err
 
 
 def test_fetch_from_a_failed_job(autodist, unshared):
