@@ -296,9 +296,10 @@ Status CheckJobName(std::string_view name) {
                      std::to_string(kMaxNameLength) + " letters, digits, '.', '_' and '-'");
   }
   if (name == kLastJob || LooksLikeJobId(name)) {
-    return Error(StatusCode::kInvalidArgument,
-                 "'" + std::string(name) + "' already means " +
-                     (name == kLastJob ? "the last job" : "a job by its id"));
+    return Error(
+        StatusCode::kInvalidArgument,
+        "'" + std::string(name) + "' " +
+            (name == kLastJob ? "already means the last job" : "has the form of a job's id"));
   }
   return OkStatus();
 }

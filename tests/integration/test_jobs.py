@@ -210,7 +210,7 @@ def test_a_name_means_the_newest_job(begin, ask, new_job):
 
 
 @pytest.mark.parametrize("name, why", [
-    ("last", "already means the last job"), ("20261120-173000-3fa9c1", "already means a job by its id"),
+    ("last", "already means the last job"), ("20261120-173000-3fa9c1", "has the form of a job's id"),
     ("two words", "is not a name of"), ("x" * 65, "is not a name of")])
 def test_invalid_names_are_refused(ask, name, why):
     outcome = ask("run", "--name", name, "--", "true")
