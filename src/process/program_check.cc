@@ -167,6 +167,18 @@ Status CheckFirstLine(const std::string& name, const Shebang& line) {
   return OkStatus();
 }
 
+// Returns how to run a script that the kernel may not execute: "`/bin/sh train.sh`".
+std::string NameInterpreter(const std::string& name, const Shebang& line) {
+  const std::string hint = "name its interpreter first";
+  const std::string program =
+      IsEnv(line.interpreter) ? ProgramOfEnv(line.argument) : line.interpreter;
+  if (program.empty() || line.carriage_return) return hint;
+  std::vector<std::string> argv = {program};
+  if (program == line.interpreter && !line.argument.empty()) argv.push_back(line.argument);
+  argv.push_back(name);
+  return hint + ": `" + base::Printable(base::ShellLine(argv)) + "`";
+}
+
 Status Incomplete(const std::string& name) {
   return NotExecutable(Quoted(name) + " is incomplete: it is only the beginning of a program",
                        "copy or build it again");
@@ -191,8 +203,7 @@ Status CheckFile(const std::string& file, const std::string& name, const Program
     if (has_bit && statvfs(file.c_str(), &mount) == 0 && (mount.f_flag & ST_NOEXEC) != 0) {
       return NotExecutable(
           Quoted(name) + " is on a file system that is mounted noexec",
-          script ? "name its interpreter first, such as `bash " + base::ShellQuote(name) + "`"
-                 : "copy it to another file system");
+          script ? NameInterpreter(name, ShebangOf(head)) : "copy it to another file system");
     }
     return NotExecutable(Quoted(name) + " is not an executable file",
                          name.ends_with(".py") && !script

@@ -80,6 +80,7 @@ ssh host2 'mkdir /tmp/own; mount -t tmpfs -o noexec tmpfs /tmp/own; cp /dev/stdi
 autodist run --spec "$1" -- /tmp/own/train.sh; echo "[$?]"
 """)
     assert "'/tmp/own/train.sh' is on a file system that is mounted noexec" in said, said
+    assert "hint: name its interpreter first: `/bin/sh /tmp/own/train.sh`\n" in said, said
     assert "10.77.0.1:" not in said and "[126]" in said, said
 
 
