@@ -157,7 +157,8 @@ int Init(const InitOptions& options) {
   if (!facts.ok()) return Fail(facts.status(), kExitUsage);
   const spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) Log(LogLevel::kWarning, warning);
-  const Status written = WriteOutput(options.output, spec::SpecText(draft), options.force);
+  const Status written =
+      WriteOutput(options.output, spec::SpecText(draft, options.output), options.force);
   if (!written.ok()) return Fail(written, kExitUsage);
   const Status counted =
       CheckDevicesCounted(draft.spec, "the spec is not complete",

@@ -7,14 +7,21 @@
 #include <cctype>
 
 #include "base/json_quote.h"
+#include "base/shell_quote.h"
+#include "base/utf8.h"
 
 namespace autodist::spec {
 namespace {
 
-constexpr char kHeader[] =
-    "# Which machines take part in a job, with which devices, and how to log in to them.\n"
-    "# After a change:            autodist validate FILE\n"
-    "# What would be started:     autodist run --spec FILE --dry-run -- ./train\n";
+std::string Header(const std::string& file) {
+  const std::string named = file.empty() ? "FILE" : base::ShellQuote(base::Printable(file));
+  return "# Which machines take part in a job, with which devices, and how to log in to them.\n"
+         "# After a change:            autodist validate " +
+         named +
+         "\n"
+         "# What would be started:     autodist run --spec " +
+         named + " --dry-run -- ./train\n";
+}
 
 bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
@@ -123,8 +130,8 @@ std::string GroupText(const std::string& name, const SshGroup& group) {
 
 }  // namespace
 
-std::string SpecText(const SpecDraft& draft) {
-  std::string text = std::string(kHeader) + "nodes:\n";
+std::string SpecText(const SpecDraft& draft, const std::string& file) {
+  std::string text = Header(file) + "nodes:\n";
   for (size_t i = 0; i < draft.spec.nodes.size(); ++i) {
     text += NodeText(draft.spec.nodes[i], draft.notes[i]);
   }

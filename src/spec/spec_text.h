@@ -7,8 +7,9 @@
 
 namespace autodist::spec {
 
-// Returns a text that ReadSpec reads as the same spec, with the notes as comments.
-std::string SpecText(const SpecDraft& draft);
+// Returns a text that ReadSpec reads as the same spec, with the notes as comments. `file`: the name
+// that the commands in it get; "": not known.
+std::string SpecText(const SpecDraft& draft, const std::string& file = "");
 std::string SpecText(const ResourceSpec& spec);
 
 }  // namespace autodist::spec

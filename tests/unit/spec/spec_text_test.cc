@@ -109,6 +109,14 @@ ssh:
                           HasSubstr("c has no GPU, 2 have; leave it out unless")));
 }
 
+TEST(SpecTextTest, CommandsInTheHeaderNameTheFile) {
+  const SpecDraft draft = DraftSpec({{"", "localhost", 1}}, {Here(Has(1))}, {});
+  EXPECT_THAT(SpecText(draft, "made.yaml"),
+              testing::AllOf(HasSubstr("autodist validate made.yaml\n"),
+                             HasSubstr("autodist run --spec made.yaml --dry-run -- ./train\n")));
+  EXPECT_THAT(SpecText(draft, "a\nb c"), HasSubstr(R"(autodist validate 'a\nb c')"));
+}
+
 TEST(SpecTextTest, UnknownDevicesAreNotGuessed) {
   HostFacts reached;
   reached.cpus = 64;
@@ -286,6 +294,11 @@ TEST(SpecTextTest, NumbersThatOthersUseAsPorts) {
               HasSubstr("a has no GPU and 64 CPUs, and there are 22 given"));
   EXPECT_THAT(warning(4, Has(0, 2)), HasSubstr("fewer than the 4 given; some share a CPU"));
   for (const uint32_t slots : {1u, 8u, 16u, 64u}) EXPECT_EQ(warning(slots, {}), "") << slots;
+  const auto of_run = DraftSpec({{"", "a", 22}}, {Has(0, 2)}, {}, DraftFor::kRun).warnings;
+  EXPECT_THAT(of_run,
+              ElementsAre(testing::AllOf(HasSubstr("those that are there are used; 'a:22' means 22 "
+                                                   "devices; a port is 'Port 22' in ~/.ssh/config"),
+                                         testing::Not(HasSubstr("of init")))));
   EXPECT_EQ(DraftSpec({{"", "a", 22}}, {Has(0, 2)}, {}).spec.nodes[0].cpus.size(), 2u);
   EXPECT_EQ(DraftSpec({{"", "a", 4}}, {Has(0, 2)}, {}).spec.nodes[0].cpus.size(), 4u);
 }
@@ -294,11 +307,6 @@ TEST(SpecTextTest, AGroupForEachLogin) {
   HostEntry port{"", "b", 1};
   port.port = 2200;
   HostEntry key{"ann", "d", 1};
-  const auto of_run = DraftSpec({{"", "a", 22}}, {Has(0, 2)}, {}, DraftFor::kRun).warnings;
-  EXPECT_THAT(of_run,
-              ElementsAre(testing::AllOf(HasSubstr("those that are there are used; 'a:22' means 22 "
-                                                   "devices; a port is 'Port 22' in ~/.ssh/config"),
-                                         testing::Not(HasSubstr("of init")))));
   key.key_file = "~/k";
   const SpecDraft draft =
       DraftSpec({{"", "a", 1}, port, {"ann", "c", 1}, key}, {{}, {}, {}, {}}, {});
