@@ -513,12 +513,27 @@ std::vector<Argument> ArgumentsOf(const CLI::App& command, const Argv& argv) {
   return arguments;
 }
 
+// Names the help that lists the option with which CLI11's text begins. `doctor` accepts options of
+// `run` that its own help does not list.
+std::string HelpOn(const CLI::App& app, const CLI::App& command, const std::string& text) {
+  const std::string word =
+      IsOption(text) ? text.substr(0, text.find_first_of(": ")) : NotConverted(text).first;
+  const auto lists = [&](const CLI::App* candidate) {
+    const CLI::Option* const option = IsOption(word) ? Find(*candidate, word) : nullptr;
+    return option && IsListed(*option);
+  };
+  const auto commands = app.get_subcommands({});
+  if (lists(&command)) return Help(command.get_name());
+  const auto other = std::ranges::find_if(commands, lists);
+  return Help((other == commands.end() ? &command : *other)->get_name());
+}
+
 Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
   const auto commands = app.get_subcommands();
   const CLI::App& command = commands.empty() ? app : *commands.front();
   const std::string of = commands.empty() ? "" : command.get_name() + ": ";
   std::string what = error.what();
-  std::string remedy = "see " + Help(command.get_name());
+  std::string remedy = "see " + HelpOn(app, command, what);
   if (const auto* missing = dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     what = std::string(missing->what());
     const bool twice = what.find(": At Most") != std::string::npos;

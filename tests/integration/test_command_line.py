@@ -302,6 +302,9 @@ def test_doctor_accepts_the_options_of_run(autodist):
     assert "a run would start" in checked.out and not os.path.exists("autodist-runs"), checked.err
     refused = autodist("doctor", "-n", 1, "--timeout", "soon", "--", "true")
     assert refused.code == 2 and "--timeout: 'soon' is not a duration" in refused.err
+    assert "hint: see `autodist run --help`\n" in refused.err, refused.err
+    own = autodist("doctor", "-n", 1, "--burn", "soon", "--", "true")
+    assert own.code == 2 and "hint: see `autodist doctor --help`\n" in own.err, own.err
 
 
 def test_hosts_in_a_file(autodist, tmp_path):
