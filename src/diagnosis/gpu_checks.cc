@@ -2,7 +2,9 @@
 // plan.
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include <absl/strings/str_join.h>
 #include "base/quantity.h"
@@ -124,9 +126,14 @@ bool HasProcessOn(const v1::NodeInfo& facts, const v1::OtherJob& job, uint32_t g
   });
 }
 
-// "GPUs 0, 1", of the plan; "": the job has none of them.
-std::string DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node, const v1::NodeInfo& facts,
-                      bool cpus) {
+struct CommonDevices {
+  v1::DeviceKind kind;
+  std::vector<uint32_t> indices;
+};
+
+// Returns the devices of the plan that the job has, or has asked for.
+CommonDevices DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node,
+                        const v1::NodeInfo& facts, bool cpus) {
   std::vector<uint32_t> common;
   for (const uint32_t gpu : job.gpus()) {
     // Their processes are reported, with more detail.
@@ -134,14 +141,16 @@ std::string DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node, const v
       common.push_back(gpu);
     }
   }
-  const char* kind = "GPU";
-  if (common.empty() && cpus) {
-    kind = "CPU";
-    std::ranges::copy_if(job.cpus(), std::back_inserter(common),
-                         [&](uint32_t cpu) { return IsPlanned(node, v1::DEVICE_KIND_CPU, cpu); });
-  }
-  if (common.empty()) return "";
-  return kind + std::string(common.size() == 1 ? " " : "s ") + absl::StrJoin(common, ", ");
+  if (!common.empty() || !cpus) return {v1::DEVICE_KIND_GPU, common};
+  std::ranges::copy_if(job.cpus(), std::back_inserter(common),
+                       [&](uint32_t cpu) { return IsPlanned(node, v1::DEVICE_KIND_CPU, cpu); });
+  return {v1::DEVICE_KIND_CPU, common};
+}
+
+// "GPUs 0, 1"
+std::string DevicesText(const CommonDevices& devices) {
+  return std::string(devices.kind == v1::DEVICE_KIND_CPU ? "CPU" : "GPU") +
+         (devices.indices.size() == 1 ? " " : "s ") + absl::StrJoin(devices.indices, ", ");
 }
 
 }  // namespace
@@ -201,19 +210,30 @@ void CheckDeviceUsers(const Evidence& evidence, IssueList& issues) {
     const auto busy = [&](const std::string& what, const char* remedy) {
       issues.Add(v1::CHECK_DEVICES, evidence.busy_devices, node, what, remedy);
     };
+    std::set<std::pair<v1::DeviceKind, uint32_t>> in_use;
     for (const v1::GpuFact& gpu : facts.gpus()) {
       const std::string users = GpuUsersText(gpu);
-      if (IsPlanned(plan, v1::DEVICE_KIND_GPU, gpu.index()) && !users.empty()) {
-        busy(users, kBusyGpuRemedy);
-      }
+      if (!IsPlanned(plan, v1::DEVICE_KIND_GPU, gpu.index()) || users.empty()) continue;
+      in_use.emplace(v1::DEVICE_KIND_GPU, gpu.index());
+      busy(users, kBusyGpuRemedy);
+    }
+    for (const v1::OtherJob& job : facts.other_jobs()) {
+      if (job.waiting()) continue;
+      const CommonDevices devices = DevicesOf(job, plan, facts, evidence.cpus_can_be_busy);
+      if (devices.indices.empty()) continue;
+      for (const uint32_t index : devices.indices) in_use.emplace(devices.kind, index);
+      busy("your job " + job.job_id() + " has " + DevicesText(devices), kBusyJobRemedy);
     }
     for (const v1::OtherJob& job : facts.other_jobs()) {
       // Of jobs that wait for the same devices the oldest is first; ids begin with the time.
-      if (job.waiting() && job.job_id() > evidence.plan->job_id()) continue;
-      const std::string devices = DevicesOf(job, plan, facts, evidence.cpus_can_be_busy);
-      if (devices.empty()) continue;
-      busy("your job " + job.job_id() + (job.waiting() ? " has asked for " : " has ") + devices,
-           kBusyJobRemedy);
+      if (!job.waiting() || job.job_id() > evidence.plan->job_id()) continue;
+      CommonDevices devices = DevicesOf(job, plan, facts, evidence.cpus_can_be_busy);
+      // It waits for those in use, too, and does not have them.
+      std::erase_if(devices.indices, [&](uint32_t index) {
+        return in_use.contains({devices.kind, index});
+      });
+      if (devices.indices.empty()) continue;
+      busy("your job " + job.job_id() + " has asked for " + DevicesText(devices), kBusyJobRemedy);
     }
   }
 }

@@ -462,6 +462,9 @@ TEST_F(DeviceUsersTest, OfWaitingJobsOnlyOlderOnesCount) {
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   Facts(0).mutable_other_jobs(0)->set_job_id("job-4");
   EXPECT_EQ(Only().what(), "your job job-4 has asked for GPU 0");
+  // A job that waits for a device that is in use is no further user of it.
+  AddJob(0, "job-3").add_gpus(0);
+  EXPECT_EQ(Only().what(), "your job job-3 has GPU 0");
 }
 
 TEST_F(DiagnoseTest, DifferentVersions) {
