@@ -43,10 +43,10 @@ Result<KubernetesPod> ThisPod() {
   const std::string role = PodVariable(std::string(kPrefix) + "ROLE");
   pod.chief_address = PodVariable(std::string(kPrefix) + "CHIEF");
   const size_t colon = pod.chief_address.rfind(':');
+  constexpr uint32_t kMaxPort = 65'535;
   uint32_t port = 0;
-  const bool has_port = colon != std::string::npos &&
-                        absl::SimpleAtoi(pod.chief_address.substr(colon + 1), &port) && port > 0 &&
-                        port <= 65'535;
+  const bool has_port =
+      colon != std::string::npos && absl::SimpleAtoi(pod.chief_address.substr(colon + 1), &port);
   if (role.empty() || pod.chief_address.empty()) {
     return WithRemedy(
         Error(StatusCode::kInvalidArgument,
@@ -54,9 +54,11 @@ Result<KubernetesPod> ThisPod() {
                   (role.empty() ? "ROLE" : "CHIEF") + " is not set"),
         "start it by `autodist submit --kubernetes`, which runs autodist in the pods");
   }
-  if (!has_port) {
-    return Error(StatusCode::kInvalidArgument, std::string(kPrefix) + "CHIEF is '" +
-                                                   pod.chief_address + "', which is no HOST:PORT");
+  if (!has_port || port == 0 || port > kMaxPort) {
+    return Error(StatusCode::kInvalidArgument,
+                 std::string(kPrefix) + "CHIEF is '" + pod.chief_address + "', " +
+                     (has_port ? "whose port is not from 1 to " + std::to_string(kMaxPort)
+                               : "which is not HOST:PORT"));
   }
   pod.port = static_cast<uint16_t>(port);
   pod.chief = role == kChief;
@@ -70,9 +72,9 @@ Result<KubernetesPod> ThisPod() {
 
 Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief) {
   spec::ResourceSpec spec;
+  spec.made = true;
   for (uint32_t number = 0; number < chief.nodes; ++number) {
     spec::Node& node = spec.nodes.emplace_back();
-  spec.made = true;
     node.chief = number == 0;
     node.address = node.chief ? chief.node : "worker-" + std::to_string(number - 1);
     auto& devices = chief.gpus > 0 ? node.gpus : node.cpus;

@@ -215,3 +215,4 @@ def test_a_worker_pod_connects_to_the_chief(autodist, tmp_path):
 def test_invalid_pod_variables(autodist, name, value):
     outcome = autodist("run", "--kubernetes", "--", "true", env={**POD, name: value})
     assert outcome.code == 2 and f"{name} is {repr(value) if value else 'not set'}" in outcome.err, outcome.err
+    assert value != "s:0" or "'s:0', whose port is not from 1 to 65535" in outcome.err, outcome.err
