@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/hint_without_spec.h"
 #include "base/ip_address.h"
 #include "base/utf8.h"
 #include "framework/frameworks.h"
@@ -276,9 +277,7 @@ Status ApplyFrameworks(const Frameworks& frameworks, v1::LaunchPlan& plan) {
   return SetProcessVariables(frameworks, owner, plan);
 }
 
-}  // namespace
-
-Result<v1::LaunchPlan> MakePlan(const Input& input) {
+Result<v1::LaunchPlan> PlanWholeJob(const Input& input) {
   AD_RETURN_IF_ERROR(CheckCommand(input.command, input.working_directory));
   AD_RETURN_IF_ERROR(CheckForRanks(input.command));
   const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
@@ -296,6 +295,14 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
   AD_RETURN_IF_ERROR(SetStdin(input, plan));
   AD_RETURN_IF_ERROR(CheckVariables(input, plan));
   return plan;
+}
+
+}  // namespace
+
+Result<v1::LaunchPlan> MakePlan(const Input& input) {
+  auto plan = PlanWholeJob(input);
+  if (plan.ok() || !input.spec.made) return plan;
+  return WithRemedy(plan.status(), base::HintWithoutSpec(Remedy(plan.status())));
 }
 
 }  // namespace autodist::plan

@@ -246,6 +246,15 @@ TEST(PlanTest, VariablesThatIdentifyRanksCannotBeSet) {
   EXPECT_EQ(Message(MakePlan(input).status()), "the value of A is not valid UTF-8");
 }
 
+TEST(PlanTest, HintsNameTheSpecOnlyIfThereIsOne) {
+  plan::Input input = test::ThreeNodeInput();
+  input.command = {"conda", "activate", "e"};
+  EXPECT_THAT(Remedy(MakePlan(input).status()), HasSubstr("set python_venv in the spec, such as"));
+  input.spec.made = true;
+  EXPECT_THAT(Remedy(MakePlan(input).status()),
+              HasSubstr("set python_venv in a spec, which `autodist init` writes, such as"));
+}
+
 TEST(PlanTest, RefusesACommandThatCannotBeSent) {
   plan::Input input = test::ThreeNodeInput();
   input.command = {""};
