@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -159,7 +160,7 @@ CLI::Validator SbatchWord() {
 CLI::Validator SbatchOption() {
   return {[](const std::string& text) -> std::string {
             if (text.starts_with("--") && text.size() > 2) return "";
-            return "'" + text + "' is not an sbatch option, such as --constraint=a100";
+            return "'" + text + "' is not a long option of sbatch, such as --constraint=a100";
           },
           ""};
 }
@@ -224,9 +225,10 @@ int SubmitToSlurm(const slurm::SlurmRequest& request, const v1::JobRequest& job,
   if (!recorded.ok()) {
     base::LogFailure(Annotate(recorded, "this machine keeps no note of Slurm job " + number));
   }
+  const std::string where = slurm::WhereItWrites(request, number, std::getenv);
   base::Log(base::LogLevel::kInfo,
-            "submitted as Slurm job " + number + "; output in slurm-" + number +
-                ".out in this folder; squeue --jobs=" + number +
+            "submitted as Slurm job " + number + (where.empty() ? "" : "; " + where) +
+                "; squeue --jobs=" + number +
                 " shows its state, `autodist attach` its output once it runs, scancel " + number +
                 " ends it");
   std::printf("%s\n", number.c_str());

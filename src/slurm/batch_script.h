@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,10 @@ struct SlurmRequest {
 // Returns a sh script that executes this autodist with a v1::JobRequest as JSON.
 std::string SlurmScript(const SlurmRequest& request, const std::string& autodist,
                         const std::string& job);
+
+// Says where job `number` writes: "output in slurm-7.out in this folder"; "": unknown. `variable`
+// returns a variable of sbatch's environment, which overrides options of the script, or null.
+std::string WhereItWrites(const SlurmRequest& request, const std::string& number,
+                          const std::function<const char*(const char*)>& variable);
 
 }  // namespace autodist::slurm

@@ -142,6 +142,7 @@ def test_submit(autodist, slurm, folder):
     program = ["sh", "-c", "echo 'on $RANK' $RANK $AUTODIST_RESTART_COUNT; exit $((RANK == 4 && 1 - AUTODIST_RESTART_COUNT))"]
     outcome = autodist(*arguments, "--", *program, cwd=folder)
     assert outcome.code == 0 and int(outcome.out) > 0, outcome.err
+    assert "; output in out in this folder; squeue " in outcome.err, outcome.err
     slurm.await_true("the end", lambda: not slurm.jobs())
     text = (folder / "out").read_text()
     assert all(f"] on $RANK {rank} 1" in text for rank in range(6)) and "(ours)" in text, text
