@@ -360,47 +360,70 @@ std::string LaterReport(const Attempt& attempt, const Cause* named) {
   return text;
 }
 
-// Names all but the failed rank, to precede "ended": "rank 1 on node2", or "all others".
+// Returns the number of ranks except for the one that is the cause.
+int OtherRanks(const Attempt& attempt) {
+  const Cause& cause = *attempt.state().cause();
+  const auto is_other = [&](const v1::RankPlan& rank) {
+    const bool is_cause =
+        cause.kind == Cause::Kind::kRankFailed && rank.rank() == cause.exit.rank();
+    return !rank.auxiliary() && !is_cause;
+  };
+  int others = 0;
+  for (const v1::NodePlan& node : attempt.plan().nodes()) {
+    others += static_cast<int>(std::ranges::count_if(node.ranks(), is_other));
+  }
+  return others;
+}
+
+// Names all but the failed rank: "rank 1 on node2", or "all others".
 std::string AllOthers(const Attempt& attempt, uint32_t failed) {
-  if (attempt.processes() > 2) return "all others";
+  if (OtherRanks(attempt) > 1) return "all others";
   for (const v1::NodePlan& node : attempt.plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
-      if (rank.rank() != failed) return rank.name() + " on " + node.address();
+      const bool is_other = rank.rank() != failed && !rank.auxiliary();
+      if (is_other) return rank.name() + " on " + node.address();
     }
   }
   return "";
 }
 
-// `named`: FailedTooReport has named a rank.
+// "all others ended on SIGTERM", "other ranks: 3 ended on SIGTERM, 1 needed SIGKILL": those that
+// ended after the cause was known. "": none did. `named`: FailedTooReport has named a rank.
 std::string OthersReport(const Attempt& attempt, bool named) {
   const JobState& state = attempt.state();
   const bool of_a_rank = state.cause()->kind == Cause::Kind::kRankFailed;
-  const int others = static_cast<int>(attempt.processes()) - (of_a_rank ? 1 : 0);
-  if (named && others == 1) return "";
-  const std::string all = of_a_rank     ? AllOthers(attempt, state.cause()->exit.rank()) + " "
-                          : others == 1 ? "the rank "
-                                        : "all ranks ";
-  const std::pair<int, std::string> ends[] = {
-      {state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal())},
-      {state.ended_after_stop_signal(), "exited after " + base::SignalName(state.stop_signal())},
-      {state.ended_by_kill(), "needed SIGKILL"},
-      {state.ended_before(), "had already ended"},
+  const std::string signal = base::SignalName(state.stop_signal());
+  const int ended = state.ended_by_stop_signal() + state.ended_after_stop_signal() +
+                    state.ended_by_kill() + state.ended_before();
+  const int others = OtherRanks(attempt);
+  if (ended == 0 || (named && others == 1)) return "";
+  const auto by = [](auto count, const char* one, const char* several) {
+    return count == 1 ? one : several;
   };
+  std::vector<std::pair<int, std::string>> parts = {
+      {state.ended_by_stop_signal(), "ended on " + signal},
+      {state.ended_after_stop_signal(), "exited after " + signal},
+      {state.ended_by_kill(), "needed SIGKILL"},
+      {state.ended_before(), by(state.ended_before(), "ended by itself", "ended by themselves")},
+      {static_cast<int>(state.lost()), std::string(by(state.lost(), "was on ", "were on ")) +
+                                           by(state.lost_nodes(), "a lost node", "lost nodes")},
+      {static_cast<int>(state.running()), "may still run"}};
+  std::erase_if(parts, [](const auto& part) { return part.first == 0; });
+  const auto& [count, what] = parts.front();
+  if (count == others) {
+    const std::string all = of_a_rank ? AllOthers(attempt, state.cause()->exit.rank())
+                                      : by(count, "the rank", "all ranks");
+    return "  " + all + " " + what + "\n";
+  }
+  if (parts.size() == 1) {
+    return "  " + base::Count(static_cast<size_t>(count), of_a_rank ? "other rank" : "rank") + " " +
+           what + "\n";
+  }
   std::string text;
-  for (const auto& [count, what] : ends) {
-    if (count > 0 && count == others) return "  " + all + what + "\n";
-    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  for (const auto& [number, how] : parts) {
+    text += (text.empty() ? "" : ", ") + std::to_string(number) + " " + how;
   }
-  if (text.empty()) return "";
-  if (state.lost() > 0) {
-    text += ", " + std::to_string(state.lost()) + (state.lost() == 1 ? " was on " : " were on ") +
-            (state.lost_nodes() == 1 ? "a lost node" : "lost nodes");
-  }
-  if (state.running() > 0) text += ", " + std::to_string(state.running()) + " may still run";
-  const bool stopped =
-      state.ended_by_stop_signal() + state.ended_after_stop_signal() + state.ended_by_kill() > 0;
-  return std::string(of_a_rank ? "  other ranks" : "  ranks") +
-         (stopped ? " were stopped: " : ": ") + text + "\n";
+  return std::string(of_a_rank ? "  other ranks: " : "  ranks: ") + text + "\n";
 }
 
 }  // namespace

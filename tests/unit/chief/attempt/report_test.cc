@@ -57,7 +57,7 @@ TEST_F(EndReportTest, NamesTheFailedRankItsLastLinesAndTheOthers) {
             "  its last lines on stdout:\n"
             "    | boom\n"
             "  all it wrote: logs/restart-1/rank-4.out and .err\n"
-            "  other ranks were stopped: 3 ended on SIGUSR1, 1 needed SIGKILL");
+            "  other ranks: 3 ended on SIGUSR1, 1 needed SIGKILL");
 }
 
 TEST_F(EndReportTest, AFaultyGpuIsTheFirstCause) {
@@ -81,7 +81,7 @@ TEST_F(EndReportTest, AFaultyGpuIsTheFirstCause) {
             "happens again, have the GPU replaced\n"
             "  because of it, rank 4 on node3 (pid 99) exited with code 1\n"
             "  it wrote nothing\n"
-            "  other ranks were stopped: 1 ended on SIGUSR1, 3 may still run");
+            "  other ranks: 1 ended on SIGUSR1, 3 may still run");
   EXPECT_EQ(DescribeCauseInOneLine(attempt_),
             "GPU 1 of rank 0 on 10.0.0.1 fell off the bus (XID 79): restart the node; if it "
             "happens again, have the GPU replaced; because of it, rank 4 on node3 exited with code "
@@ -602,15 +602,15 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
     exit.set_rank(rank);
     attempt_.state().RankExited(exit);
   }
-  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 had already ended, 3 may still run"))
+  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 ended by itself, 3 may still run"))
       << Report();
   exit.set_rank(1);
   exit.set_signal(SIGUSR1);
   attempt_.state().RankExited(exit);
   attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
   EXPECT_TRUE(
-      Report().ends_with("\n  other ranks were stopped: 1 ended on SIGUSR1, 1 had already ended, 2 "
-                         "were on a lost node"))
+      Report().ends_with("\n  other ranks: 1 ended on SIGUSR1, 1 ended by itself, 2 were on a lost "
+                         "node"))
       << Report();
 }
 
@@ -641,6 +641,79 @@ TEST_F(EndReportTest, OfTwoRanksTheOtherIsNamedOnce) {
     of_two.state().RankExited(exit);
     EXPECT_TRUE(EndReport(of_two, {}).ends_with(row.end)) << EndReport(of_two, {});
   }
+}
+
+TEST_F(EndReportTest, TheOtherRanksAreCounted) {
+  const auto exit = [](uint32_t rank, int code, int signal = 0) {
+    v1::RankExited exited;
+    exited.set_rank(rank);
+    if (signal != 0) {
+      exited.set_signal(signal);
+    } else {
+      exited.set_exit_code(code);
+    }
+    return exited;
+  };
+  struct Row {
+    std::vector<v1::RankExited> before;  // the cause
+    bool stopped = false;                // the cause is SIGINT, else a rank
+    std::vector<v1::RankExited> after;
+    std::string report;
+  };
+  const Row rows[] = {
+      {{}, true, {exit(0, 0, SIGUSR1)}, "ranks: 1 ended on SIGUSR1, 4 may still run"},
+      {{exit(0, 0), exit(1, 0), exit(2, 0), exit(3, 0)},
+       true,
+       {exit(4, 0, SIGUSR1)},
+       "1 rank ended on SIGUSR1"},
+      {{exit(0, 0), exit(1, 0), exit(2, 0)},
+       true,
+       {exit(3, 0, SIGUSR1), exit(4, 0, SIGUSR1)},
+       "2 ranks ended on SIGUSR1"},
+      {{exit(0, 0), exit(1, 0), exit(2, 0), exit(3, 9)},
+       false,
+       {exit(4, 0, SIGUSR1)},
+       "1 other rank ended on SIGUSR1"},
+      {{exit(0, 0), exit(1, 0), exit(2, 0), exit(3, 9)},
+       false,
+       {exit(4, 9)},
+       "1 other rank ended by itself"},
+      {{exit(4, 9)},
+       false,
+       {exit(0, 9), exit(1, 9), exit(2, 9), exit(3, 9)},
+       "all others ended by themselves"},
+      {{exit(4, 9)},
+       false,
+       {exit(0, 9), exit(1, 9), exit(2, 0, SIGUSR1), exit(3, 0, SIGKILL)},
+       "other ranks: 1 ended on SIGUSR1, 1 needed SIGKILL, 2 ended by themselves"},
+  };
+  for (const Row& row : rows) {
+    Attempt attempt{1, plan_, {0, 1, 2}, "logs", SIGUSR1, std::chrono::milliseconds(0), {}};
+    attempt.logs = attempt_.logs;
+    for (const v1::RankExited& one : row.before) attempt.state().RankExited(one);
+    if (row.stopped) attempt.state().Interrupted(SIGINT);
+    for (const v1::RankExited& one : row.after) attempt.state().RankExited(one);
+    EXPECT_TRUE(EndReport(attempt, {}).ends_with("\n  " + row.report)) << EndReport(attempt, {});
+  }
+}
+
+// An auxiliary process is not counted.
+TEST_F(EndReportTest, AllRanksAreAllWithoutAuxiliaryProcesses) {
+  v1::LaunchPlan plan = test::ThreeNodePlan();
+  v1::RankPlan& serving = *plan.mutable_nodes(0)->add_ranks();
+  serving.set_rank(5);
+  serving.set_auxiliary(true);
+  const SharedPlan shared = std::make_shared<v1::LaunchPlan>(plan);
+  Attempt attempt{1, shared, {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30), {}};
+  attempt.logs = attempt_.logs;
+  attempt.state().Interrupted(SIGINT);
+  for (uint32_t rank = 0; rank < 5; ++rank) {
+    v1::RankExited exit;
+    exit.set_rank(rank);
+    exit.set_signal(SIGUSR1);
+    attempt.state().RankExited(exit);
+  }
+  EXPECT_EQ(EndReport(attempt, {}), "stopped by SIGINT\n  all ranks ended on SIGUSR1");
 }
 
 TEST_F(EndReportTest, TheNextFailureIsNamedAfterTheFirst) {
