@@ -18,14 +18,17 @@ def test_cut_logs_are_reported_and_the_terminal_gets_everything(start):
     assert outcome.code == 0, outcome.err
     assert outcome.lines()[0][-1] == "end" and len(outcome.lines()[0]) == 5001
     said = "log of rank 0 is cut short: write: File too large"
-    assert outcome.err.count(said) == 2, outcome.err  # when it happens and at the end
+    assert outcome.err.count(f"warning: {said}") == 1, outcome.err  # when it happens
+    assert f"warning: the job ended with warnings:\n  {said}\n" in outcome.err, outcome.err
 
 
 @pytest.mark.parametrize("options", [(), ("--max-restarts", "1")])
 def test_a_limit_of_zero_bytes(start, options):
     outcome = start("run", *options, "--", "sh", "-c", "echo up; exit 3", under=under(0)).finish()
     assert outcome.code == 3 and "up" in outcome.out, outcome.err
-    assert "events.jsonl is cut short: write: File too large" in outcome.err
+    assert "events.jsonl cannot be written: write: File too large" in outcome.err
+    assert "log of rank 0 cannot be written: write: File too large" in outcome.err, outcome.err
+    assert "  none of what it wrote was kept\n" in outcome.err, outcome.err
     warnings = [line for line in outcome.err.splitlines() if "warning: " in line and "log of rank" not in line]
     assert len(warnings) == len(set(warnings)), outcome.err
     assert processes() == {}

@@ -29,6 +29,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes kWorthGoodput{1};  // too short a job for a meaningful goodput
+constexpr milliseconds kWorthTime{10};            // less is shown as "0.00 s"
 constexpr int kMaxEndedShown = 3;                 // ranks that had ended with 0
 
 // The way it ended does not show the reason, so its output may.
@@ -81,7 +82,8 @@ std::string LinesReport(const std::string& headline, const FailureExcerpt& excer
 // Names the log files of a rank; "": they were removed.
 std::string WhereItWrote(const Attempt& attempt, uint32_t rank) {
   const RankLogs::Kept kept = attempt.logs->WhatIsKept(rank);
-  if (kept == RankLogs::Kept::kNothing) return "";
+  if (kept == RankLogs::Kept::kRemoved) return "";
+  if (kept == RankLogs::Kept::kNothing) return "  none of what it wrote was kept\n";
   return (kept == RankLogs::Kept::kAll ? "  all it wrote: " : "  part of what it wrote: ") +
          attempt.folder() + "/rank-" + std::to_string(rank) + ".out and .err\n";
 }
@@ -334,7 +336,7 @@ std::string FailedTooReport(const Attempt& attempt, const Named& named) {
       std::chrono::nanoseconds(next->exit.time_ns() - cause.exit.time_ns()));
   return "  then " + NameAndNode(attempt.plan(), next->node_rank, next->exit.rank()) + " " +
          HowItEnded(next->exit) +
-         (later.count() > 0 ? ", " + base::ExactlyElapsed(later) + " later" : "") + "\n";
+         (later >= kWorthTime ? ", " + base::ExactlyElapsed(later) + " later" : "") + "\n";
 }
 
 // What followed the cause, in order, except for the loss that was named as the reason; of several
@@ -586,7 +588,10 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
     text = SuccessReport(attempt);
   }
   for (const auto& warnings : {attempt.warnings, attempt.logs->warnings(), terminal_warnings}) {
-    for (const std::string& warning : warnings) text += (text.empty() ? "" : "  ") + warning + "\n";
+    for (const std::string& warning : warnings) {
+      if (text.empty()) text = "the job ended with warnings:\n";
+      text += "  " + warning + "\n";
+    }
   }
   if (!text.empty()) text.pop_back();  // the last line feed
   return text;

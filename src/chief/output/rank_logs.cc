@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -30,6 +31,11 @@ constexpr size_t kMaxOpen = 500;
 
 display::Stream StreamOf(const v1::Output& output) {
   return output.stream() == v1::OUTPUT_STREAM_STDERR ? display::kStderr : display::kStdout;
+}
+
+uint64_t SizeOf(int file) {
+  struct stat info {};
+  return fstat(file, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
 int64_t MillisecondsOf(base::WallTime time) {
@@ -178,7 +184,7 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
                               std::chrono::system_clock::now()};
   now_ = now;
   File& file = found->second.files[taken.stream];
-  WriteFile(taken, file);
+  WriteFile(taken, found->second);
   if (!IsRequestedOutput(taken.bytes)) {
     {
       const std::lock_guard lock(reports_mutex_);
@@ -195,13 +201,14 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
   }
 }
 
-void RankLogs::WriteFile(const display::Output& output, File& file) {
+void RankLogs::WriteFile(const display::Output& output, Rank& rank) {
+  File& file = rank.files[output.stream];
   if (file.cut_short || output.bytes.empty()) return;
   Status written = Open(output, file);
   if (written.ok()) {
     file.times.Note(file.size, *output.time);
-    file.size += output.bytes.size();
     written = base::WriteAll(file.fd.get(), output.bytes, base::Deadline::Never());
+    file.size = written.ok() ? file.size + output.bytes.size() : SizeOf(file.fd.get());
   }
   if (written.ok()) return;
   file.cut_short = true;
@@ -212,18 +219,29 @@ void RankLogs::WriteFile(const display::Output& output, File& file) {
   }
   why_cut_short_ = Message(written);
   base::Log(base::LogLevel::kWarning,
-            base::FailureText(
-                Annotate(written, "log of rank " + std::to_string(output.rank) + " is cut short")));
+            base::FailureText(Annotate(written, CutShortText({output.rank}))));
+}
+
+bool RankLogs::IsEmpty(uint32_t rank) const {
+  const auto& files = ranks_.at(rank).files;
+  return std::ranges::all_of(files, [](const File& file) { return file.size == 0; });
+}
+
+// "log of rank 1 is cut short", "logs of 2 ranks cannot be written".
+std::string RankLogs::CutShortText(const std::set<uint32_t>& ranks) const {
+  const bool empty =
+      std::ranges::all_of(ranks, [this](const uint32_t rank) { return IsEmpty(rank); });
+  const bool one = ranks.size() == 1;
+  return (one ? "log of rank " + std::to_string(*ranks.begin())
+              : "logs of " + base::Count(ranks.size(), "rank")) +
+         (empty ? " cannot be written"
+          : one ? " is cut short"
+                : " are cut short");
 }
 
 std::vector<std::string> RankLogs::warnings() const {
   std::vector<std::string> all = warnings_;
-  if (cut_short_.empty()) return all;
-  const uint32_t first = *cut_short_.begin();
-  all.push_back((cut_short_.size() == 1
-                     ? "log of rank " + std::to_string(first) + " is"
-                     : "logs of " + base::Count(cut_short_.size(), "rank") + " are") +
-                " cut short: " + why_cut_short_);
+  if (!cut_short_.empty()) all.push_back(CutShortText(cut_short_) + ": " + why_cut_short_);
   return all;
 }
 
@@ -232,10 +250,11 @@ RankLogs::Kept RankLogs::WhatIsKept(uint32_t rank) const {
     std::error_code error;
     const std::filesystem::path folder = folder_.path();
     if (!std::filesystem::exists(folder / display::LogName(rank, stream), error)) {
-      return Kept::kNothing;
+      return Kept::kRemoved;
     }
   }
-  return cut_short_.contains(rank) || lost_.contains(rank) ? Kept::kPart : Kept::kAll;
+  if (!cut_short_.contains(rank) && !lost_.contains(rank)) return Kept::kAll;
+  return IsEmpty(rank) ? Kept::kNothing : Kept::kPart;
 }
 
 void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view line) {

@@ -131,7 +131,7 @@ class RankLogs {
   // Warnings about lost output; valid after the last output.
   std::vector<std::string> warnings() const;
   // What the log files of a rank have; valid after the last output. Blocks.
-  enum class Kept : uint8_t { kAll, kPart, kNothing };
+  enum class Kept : uint8_t { kAll, kPart, kNothing, kRemoved };
   Kept WhatIsKept(uint32_t rank) const;
 
  private:
@@ -139,7 +139,7 @@ class RankLogs {
     logs::LogIndexWriter times;
     base::UniqueFd fd = {};
     std::list<File*>::iterator place = {};  // in open_, if fd is valid
-    uint64_t size = 0;
+    uint64_t size = 0;                      // in bytes
     bool cut_short = false;
   };
   struct Rank {
@@ -154,7 +154,9 @@ class RankLogs {
   RankLogs(const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view);
   Result<File> Create(uint32_t rank, display::Stream stream) const;
   Status Open(const display::Output& output, File& file);
-  void WriteFile(const display::Output& output, File& file);
+  void WriteFile(const display::Output& output, Rank& rank);
+  bool IsEmpty(uint32_t rank) const;
+  std::string CutShortText(const std::set<uint32_t>& ranks) const;
   void Keep(uint32_t number, display::Stream stream, std::string_view line);
   void KeepBar(uint32_t number, display::Stream stream, std::string_view bar, bool half);
   void KeepFailure(Rank& rank, display::Stream stream);

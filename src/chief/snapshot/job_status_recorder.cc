@@ -59,7 +59,10 @@ void EventLog::Write(const std::string& line) {
   const Status written = base::WriteAll(file_.get(), line, base::Deadline::Never());
   if (written.ok()) return;
   cut_short_ = true;
-  base::Log(base::LogLevel::kWarning, "events.jsonl is cut short: " + Message(written));
+  const bool empty = lseek(file_.get(), 0, SEEK_END) == 0;
+  base::Log(base::LogLevel::kWarning, std::string("events.jsonl ") +
+                                          (empty ? "cannot be written: " : "is cut short: ") +
+                                          Message(written));
 }
 
 std::string TypedJson(std::string_view type, const google::protobuf::Message& message) {

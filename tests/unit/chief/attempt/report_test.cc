@@ -382,7 +382,9 @@ TEST_F(EndReportTest, LostOutputIsReportedEvenIfAllRanksSucceeded) {
   lost.set_lost(70'000);
   lost.set_lost_because("the disk is broken");
   Write(lost);
-  EXPECT_EQ(Report(), "70000 bytes that rank 2 wrote are lost: the disk is broken");
+  EXPECT_EQ(Report(),
+            "the job ended with warnings:\n"
+            "  70000 bytes that rank 2 wrote are lost: the disk is broken");
 }
 
 TEST_F(EndReportTest, ASuccessHasNoReport) { EXPECT_EQ(Report(), ""); }
@@ -730,6 +732,17 @@ TEST_F(EndReportTest, TheNextFailureIsNamedAfterTheFirst) {
   EXPECT_EQ(NoticedFirst(attempt_), "; rank 4 on node3 failed after it");
 }
 
+TEST_F(EndReportTest, AFailureAtTheSameTimeHasNoTimeInTheReport) {
+  v1::RankExited exit;
+  exit.set_exit_code(9);
+  for (const auto& [rank, time] : {std::pair(4u, 1'000'000), {0u, 5'000'000}}) {
+    exit.set_rank(rank);
+    exit.set_time_ns(time);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_THAT(Report(), HasSubstr("\n  then rank 0 on 10.0.0.1 exited with code 9\n"));
+}
+
 TEST_F(EndReportTest, ACauseThatWasNoticedFirstIsNamedOnce) {
   v1::RankExited exit;
   exit.set_exit_code(1);
@@ -750,7 +763,27 @@ TEST_F(EndReportTest, CutLogsAreCounted) {
       Write(Line(rank, "much\n", v1::OUTPUT_STREAM_STDERR));
     }
   }
-  EXPECT_EQ(Report(), "logs of 2 ranks are cut short: write: File too large");
+  EXPECT_EQ(Report(),
+            "the job ended with warnings:\n"
+            "  logs of 2 ranks are cut short: write: File too large");
+}
+
+TEST_F(EndReportTest, ALogThatCouldNotBeWrittenIsNotSaidToHaveAPart) {
+  {
+    const test::FileSizeLimit limit(0);
+    Write(Line(4, "much\n"));
+  }
+  EXPECT_THAT(attempt_.logs->warnings(),
+              testing::ElementsAre("log of rank 4 cannot be written: write: File too large"));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(3);
+  attempt_.state().RankExited(exit);
+  EXPECT_THAT(Report(), HasSubstr("\n  none of what it wrote was kept\n"));
+  Write(Line(4, "more\n", v1::OUTPUT_STREAM_STDERR));
+  EXPECT_THAT(Report(), HasSubstr("\n  part of what it wrote: logs/restart-1/rank-4.out and .err"));
+  EXPECT_THAT(attempt_.logs->warnings(),
+              testing::ElementsAre("log of rank 4 is cut short: write: File too large"));
 }
 
 TEST_F(EndReportTest, OnlyLogsThatAreKeptAreNamed) {
