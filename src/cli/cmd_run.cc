@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -18,7 +17,6 @@
 #include "autodist/v1/job_request.pb.h"
 #include "base/exit_codes.h"
 #include "base/home_folder.h"
-#include "base/host_name.h"
 #include "base/log.h"
 #include "base/log_folder.h"
 #include "base/quantity.h"
@@ -37,7 +35,7 @@
 #include "cli/run_options.h"
 #include "control/faulty_nodes.h"
 #include "control/job_record.h"
-#include "control/job_socket.h"
+#include "control/jobs.h"
 #include "json/proto_json.h"
 #include "kubernetes/pods.h"
 #include "metrics/server.h"
@@ -270,17 +268,13 @@ std::vector<transfer::JobTime> TimesOf(const std::vector<v1::JobStatus>& jobs) {
   return times;
 }
 
-// Returns those of the jobs that run, as far as this machine knows, with their nodes.
+// Returns those of the jobs that run, with their nodes. Asks their chiefs.
 std::vector<v1::JobStatus> Running(const std::vector<v1::JobStatus>& jobs) {
-  const std::set<std::string> listening = control::JobsWithSocket();
-  std::vector<v1::JobStatus> running;
+  std::vector<std::string> ids;
   for (const v1::JobStatus& job : jobs) {
-    const bool crashed = base::IsThisHost(job.host()) && !listening.contains(job.job_id());
-    if (crashed || job.phase() == v1::JOB_PHASE_ENDED) continue;
-    auto now = control::ReadRecord(job.job_id());
-    if (now.ok() && now->phase() != v1::JOB_PHASE_ENDED) running.push_back(*std::move(now));
+    if (job.phase() != v1::JOB_PHASE_ENDED) ids.push_back(job.job_id());
   }
-  return running;
+  return control::RunningOf(ids);
 }
 
 // "job 7 (name), which runs in this folder (since 12:00)"
@@ -290,9 +284,11 @@ std::string WhichRuns(const v1::JobStatus& job) {
          base::LocalTime("%Y-%m-%d %H:%M:%S", job.started_ms() / 1'000) + ")";
 }
 
-std::string HowToEnd(const std::string& job) {
-  return "`autodist stop " + job + "` ends it; if it has ended, `autodist prune " + job +
-         "` forgets it";
+// A job of another machine may have ended there without a note here.
+std::string HowToEnd(const v1::JobStatus& job) {
+  const std::string& id = job.job_id();
+  return "`autodist stop " + id + "` ends it" +
+         (job.elsewhere() ? "; if it has ended, `autodist prune " + id + "` forgets it" : "");
 }
 
 // --sync-delete would delete what a running job writes on the nodes.
@@ -302,7 +298,7 @@ Status CheckNoneRuns(const std::vector<v1::JobStatus>& jobs) {
   const v1::JobStatus& job = running.front();
   return WithRemedy(Error(StatusCode::kFailedPrecondition,
                           "--sync-delete would delete files of " + WhichRuns(job)),
-                    HowToEnd(job.job_id()));
+                    HowToEnd(job));
 }
 
 // --sync may replace files that a running job still reads, on nodes that both jobs have.
@@ -326,8 +322,7 @@ std::vector<transfer::NodeWarning> WarningsOfRunning(const std::vector<v1::JobSt
          base::FailureText(WithRemedy(
              Error(StatusCode::kFailedPrecondition,
                    "files that differ are copied under " + WhichRuns(job) + " on " + nodes),
-             "to leave its files alone, start from a copy of the folder; " +
-                 HowToEnd(job.job_id())))});
+             "to leave its files alone, start from a copy of the folder; " + HowToEnd(job)))});
   }
   return warnings;
 }

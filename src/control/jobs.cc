@@ -336,7 +336,11 @@ std::vector<v1::JobStatus> ListRunningJobs() {
     const auto note = ReadNote(job);
     if (!note.ok() || note->job().phase() != v1::JOB_PHASE_ENDED) jobs.insert(job);
   }
-  return JobsThat({jobs.begin(), jobs.end()}, [](const Found& job) {
+  return RunningOf({jobs.begin(), jobs.end()});
+}
+
+std::vector<v1::JobStatus> RunningOf(const std::vector<std::string>& jobs) {
+  return JobsThat(jobs, [](const Found& job) {
     return job.runs ||
            (MayRunElsewhere(job.status) && job.status.phase() != v1::JOB_PHASE_UNSPECIFIED);
   });

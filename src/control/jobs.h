@@ -61,6 +61,8 @@ std::vector<v1::JobStatus> ListJobs();
 // Those that run: their autodist listens or is a process of this machine, or neither the record of
 // another machine nor Slurm shows an end.
 std::vector<v1::JobStatus> ListRunningJobs();
+// The same of these jobs alone, in order.
+std::vector<v1::JobStatus> RunningOf(const std::vector<std::string>& jobs);
 
 // Adds those that crashed and whose ranks may still run (MayStillRun), and those of other machines
 // of which nothing is known but their start. `now_ms`: since 1970.

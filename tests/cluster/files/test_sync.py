@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -268,10 +269,22 @@ def test_a_job_that_runs_in_the_folder_is_named_before_its_files_are_replaced(sy
     assert re.search(r"warning: files that differ are copied under job \S+ \(first\), which runs in this folder "
                      r"\(since 2.*\) on 10\.77\.0\.2, ", outcome.err), outcome.err
     assert outcome.err.count("which runs in this folder") == 1, outcome.err
+    assert "prune" not in outcome.err, outcome.err
     job.interrupt()
     job.finish()
     (work / "train.py").write_text("")
     assert "which runs in this folder" not in sync().err
+
+
+def test_a_job_whose_chief_was_killed_does_not_run_in_the_folder(sync, start, work):
+    (work / "train.py").write_text("")
+    assert sync().code == 0
+    job = start("run", "--spec", SPEC, "--lease", "2", "--grace", "1", "--", "sh", "-c", "echo up; sleep 100", cwd=work)
+    job.await_lines(8)
+    job.interrupt(signal.SIGKILL)
+    assert job.finish().code == -signal.SIGKILL
+    outcome = sync()
+    assert outcome.code == 0 and "which runs in this folder" not in outcome.err, outcome.err
 
 
 def test_own_output_and_growing_files_prevent_no_start(work):

@@ -295,6 +295,8 @@ TEST_F(JobsTest, RunningEndedAndCrashedOnes) {
   EXPECT_EQ(In(live, "running")->phase(), v1::JOB_PHASE_RUNNING);
   EXPECT_FALSE(In(live, "ended"));
   EXPECT_FALSE(In(live, "crashed"));
+  EXPECT_TRUE(RunningOf({Id("crashed"), Id("ended")}).empty());
+  EXPECT_TRUE(In(RunningOf({Id("crashed"), Id("running")}), "running"));
 
   const auto all = ListJobs();
   ASSERT_TRUE(In(all, "running") && In(all, "ended") && In(all, "crashed"));
