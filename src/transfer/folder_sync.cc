@@ -502,7 +502,8 @@ void FolderSync::LogResult() const {
             "chmod o-w it there")));
   }
   if (!names.empty() && options_.mirror) {
-    Log(LogLevel::kInfo, "deleted, because this machine does not have it: " + names);
+    Log(LogLevel::kInfo, std::string("deleted, because this machine does not have ") +
+                             (extra.size() == 1 ? "it: " : "them: ") + names);
   } else if (!names.empty()) {
     Log(LogLevel::kWarning,
         base::FailureText(WithRemedy(

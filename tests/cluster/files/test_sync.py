@@ -246,7 +246,7 @@ def test_sync_delete(sync, start, work):
     job.finish()
     outcome = sync("--sync-delete")
     assert outcome.code == 0, outcome.err
-    assert "deleted, because this machine does not have it: " in outcome.err
+    assert "deleted, because this machine does not have them: " in outcome.err
     assert on_host(2, files).split() == ["./.autodistignore", "./a.ckpt", "./data/x", "./mounted/x.py", "./train.py"]
     assert on_host(3, files).split() == ["./.autodistignore", "./train.py"]
     on_host(2, f"umount {WORK}/mounted && rmdir {WORK}/mounted && ! test -e {WORK}/up")
