@@ -139,24 +139,6 @@ class RemoteLines {
   std::string line_;
 };
 
-// `spec`: as given; "": the default one.
-int PassOn(int socket, const std::string& nonce, const std::string& chief,
-           const std::string& spec) {
-  RemoteLines lines(nonce);
-  char buffer[4096];
-  for (;;) {
-    const auto got = base::ReadSome(socket, buffer, sizeof buffer, Deadline::Never());
-    if (!got.ok() || *got == 0) break;
-    if (const auto code = lines.Take({buffer, *got})) return *code;
-  }
-  base::LogFailure(WithRemedy(
-      Error(StatusCode::kUnavailable, "the connection with " + chief +
-                                          " broke before the chief there reported that the ranks "
-                                          "run; if they do not run yet, it ends them"),
-      "check with `autodist ps " + ChiefOnOptions(spec, chief) + "` whether the job runs"));
-  return kExitCannotLaunch;
-}
-
 // Handles signals: the first one ends the start here, or is sent to the chief once that was
 // started; the next one, or the end of the terminal, disconnects from the chief.
 class SignalTaker {
@@ -172,6 +154,7 @@ class SignalTaker {
     } else if (first && !leaves) {
       Send();
     } else {
+      left_ = true;
       shutdown(there_, SHUT_RDWR);
     }
   }
@@ -184,6 +167,8 @@ class SignalTaker {
   std::stop_token stop_token() const { return stop_.get_token(); }
   // The last signal; 0: none.
   int signal() const { return signal_; }
+  // Whether a signal has ended the connection to the chief.
+  bool left() const { return left_; }
 
  private:
   void Send() const {
@@ -195,7 +180,32 @@ class SignalTaker {
   int there_ = -1;
   std::stop_source stop_;
   std::atomic<int> signal_ = 0;
+  std::atomic<bool> left_ = false;
 };
+
+// Says that no chief has reported that the ranks run. `spec`: as given; "": the default one.
+void ReportNoAnswer(const std::string& chief, const std::string& spec, bool left) {
+  const std::string what =
+      left ? "leaving without an answer from the chief on " + chief +
+                 "; its ranks may run, or may still start"
+           : "the connection with " + chief +
+                 " broke before the chief there reported that the ranks run; if they do not run "
+                 "yet, it ends them";
+  base::LogFailure(WithRemedy(
+      Error(StatusCode::kUnavailable, what),
+      "check with `autodist ps " + ChiefOnOptions(spec, chief) + "` whether the job runs"));
+}
+
+// Shows the chief's output. Returns its exit code; nullopt: the connection ended before.
+std::optional<int> PassOn(int socket, const std::string& nonce) {
+  RemoteLines lines(nonce);
+  char buffer[4096];
+  for (;;) {
+    const auto got = base::ReadSome(socket, buffer, sizeof buffer, Deadline::Never());
+    if (!got.ok() || *got == 0) return std::nullopt;
+    if (const auto code = lines.Take({buffer, *got})) return code;
+  }
+}
 
 // Starts autodist on the node; returns the socket on which it waits for the request.
 Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector& connector,
@@ -222,7 +232,13 @@ int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std:
                const v1::JobRequest& request, SignalTaker& signals) {
   const auto limit = plan::StartLimitOf(request);
   const auto failed = [&](const Status& why) {
-    base::LogFailure(Annotate(why, "the chief on " + node.address()));
+    const bool interrupted = signals.stop_token().stop_requested();
+    base::LogFailure(interrupted
+                         ? Error(StatusCode::kCancelled,
+                                 "interrupted before " + node.address() +
+                                     " had received the job: no rank starts; autodist there ends "
+                                     "when it notices")
+                         : Annotate(why, "the chief on " + node.address()));
     return kExitCannotLaunch;
   };
   const auto loop = ssh::SshLoop::Create();
@@ -239,8 +255,11 @@ int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std:
     if (!said.ok()) return failed(said);
   }
   signals.SendTo(socket->get());
-  const int code = PassOn(socket->get(), nonce, node.address(), request.spec());
+  const auto ended = PassOn(socket->get(), nonce);
   signals.SendTo(-1);
+  if (!ended) ReportNoAnswer(node.address(), request.spec(), signals.left());
+  if (!ended && signals.left()) return kSignalled + signals.signal();
+  const int code = ended.value_or(kExitCannotLaunch);
   if (code == kExitCannotLaunch) {
     Log(LogLevel::kInfo,
         "the chief on " + node.address() +

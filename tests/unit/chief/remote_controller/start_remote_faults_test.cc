@@ -107,6 +107,7 @@ class StartRemoteTest : public test::AgentsTest {
   plan::Input input_;
   std::string chief_ = "node0";
   std::string unreachable_;  // a node
+  bool answers_ = true;      // the chief's node says that it is ready, and reads its command
   std::atomic<int> started_ = 0;
   std::string said_;
 
@@ -130,7 +131,7 @@ class StartRemoteTest : public test::AgentsTest {
         ++test_.started_;
         command = {"sh",
                    "-c",
-                   kReadRun + script_,
+                   (test_.answers_ ? kReadRun : "") + script_,
                    "sh",
                    *std::next(controller),
                    test_.folder_.path(),
@@ -153,6 +154,24 @@ TEST_F(StartRemoteTest, TheFirstCtrlCIsSentToTheRemoteChief) {
       Start(is_read + "kill -INT \"$3\"; head -c 1 | od -An -tu1 > \"$2/signal\"; " + Ended("130")),
       130);
   EXPECT_EQ(std::stoi(folder_.Read("signal")), SIGINT);
+}
+
+TEST_F(StartRemoteTest, TheSecondCtrlCLeavesWithoutAnAnswer) {
+  const std::string is_read = "head -c 16000000 /dev/zero; ";
+  EXPECT_EQ(Start(is_read + "kill -INT \"$3\"; head -c 1 > /dev/null; kill -INT \"$3\"; "
+                            "cat > /dev/null"),
+            130);
+  EXPECT_THAT(said_, HasSubstr("leaving without an answer from the chief on node0; its ranks may "
+                               "run, or may still start\n"));
+  EXPECT_THAT(said_, HasSubstr("check with `autodist ps --chief-on node0` whether the job runs"));
+  EXPECT_THAT(said_, Not(HasSubstr("broke")));
+}
+
+TEST_F(StartRemoteTest, CtrlCBeforeTheChiefHasItsCommandStartsNothing) {
+  answers_ = false;
+  EXPECT_EQ(Start("kill -INT \"$3\"; cat > /dev/null"), 130);
+  EXPECT_THAT(said_, HasSubstr("interrupted before node0 had received the job: no rank starts"));
+  EXPECT_THAT(said_, Not(HasSubstr("cancelled")));
 }
 
 TEST_F(StartRemoteTest, TheChiefGetsItsCommandAndItsOutputIsShown) {
