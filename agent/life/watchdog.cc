@@ -15,6 +15,7 @@
 #include "agent/life/cgroup.h"
 #include "agent/life/heartbeat.h"
 #include "base/signal_name.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "process/oom_watch.h"
 #include "process/process_tree.h"
@@ -116,9 +117,8 @@ void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
 }
 
 std::string LastOf(const std::string& log) {
-  std::string text = base::ReadFile(log, kLargestLog).value_or("");
-  if (text.size() > kLastOfLog) text.erase(0, text.size() - kLastOfLog);
-  return text;
+  return std::string(
+      base::LastCharacters(base::ReadFile(log, kLargestLog).value_or(""), kLastOfLog));
 }
 
 // Returns the reason for later chiefs; "" if the job's chief ended the agent.

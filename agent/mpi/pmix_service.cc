@@ -223,7 +223,8 @@ struct PmixService::Callbacks {
     aborted.set_rank(proc->rank);
     aborted.set_status(status);
     const std::string_view said(message ? message : "", message ? strlen(message) : 0);
-    if (said != kNoMessage) aborted.set_message(base::ToUtf8(said.substr(0, kMaxMessageLength)));
+    if (said != kNoMessage)
+      aborted.set_message(base::ToUtf8(base::Truncated(said, kMaxMessageLength)));
     aborted.set_time_ns(base::NanosecondsSince1970());
     the_server->chief_.send_reliably(std::move(event));
     return PMIX_OPERATION_SUCCEEDED;

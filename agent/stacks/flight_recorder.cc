@@ -70,7 +70,9 @@ void TakeWritten(int inotify, std::set<uint32_t>& awaited) {
   }
 }
 
-std::string ShortText(const PickledValue& value) { return value.text.substr(0, kMaxRecordText); }
+std::string ShortText(const PickledValue& value) {
+  return base::Truncated(value.text, kMaxRecordText);
+}
 
 // Formats lists of numbers as "[4, 2] [3]".
 std::string SizesText(const PickledValue& sizes) {

@@ -13,7 +13,7 @@ constexpr size_t kMaxOperationLength = 120;  // bytes
 }  // namespace
 
 std::string CountLine(const GroupCount& count) {
-  std::string group = count.group.substr(0, kMaxGroupLength);
+  std::string group = base::Truncated(count.group, kMaxGroupLength);
   std::ranges::replace(group, ':', '.');  // the colon terminates the name
   std::string line = "counted by " + count.source;
   if (count.pid != 0) line += " for process " + std::to_string(count.pid);
@@ -23,7 +23,7 @@ std::string CountLine(const GroupCount& count) {
   if (count.ended) line += ", " + std::to_string(*count.ended) + " ended";
   if (count.last_ago_ms) line += ", the last " + std::to_string(*count.last_ago_ms) + " ms ago";
   for (size_t i = 0; i < count.what.size(); ++i) {
-    line += (i == 0 ? "; " : " < ") + count.what[i].substr(0, kMaxOperationLength);
+    line += (i == 0 ? "; " : " < ") + base::Truncated(count.what[i], kMaxOperationLength);
   }
   return base::Printable(line) + "\n";
 }

@@ -45,7 +45,7 @@ std::string ProgramOf(pid_t pid) {
     if (word.empty() || (!program.empty() && word.starts_with('-'))) break;
     word.remove_prefix(word.rfind('/') + 1);  // npos + 1 is 0
     const bool is_argument = !program.empty();
-    program += (is_argument ? " " : "") + base::Printable(word.substr(0, kMaxShownWord));
+    program += (is_argument ? " " : "") + base::Printable(base::Truncated(word, kMaxShownWord));
     if (is_argument) break;
   }
   return program;
@@ -74,7 +74,8 @@ std::string BusiestOther(const std::string& job, pid_t own) {
     most = cores;
     const long tenths = std::lround(cores * 10);
     text = "other program: " + program + " (process " + std::to_string(pid);
-    if (!its_job.empty()) text += ", of job " + base::Printable(its_job.substr(0, kMaxShownWord));
+    if (!its_job.empty())
+      text += ", of job " + base::Printable(base::Truncated(its_job, kMaxShownWord));
     text += ") uses " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
     text += " cores\n";
   }

@@ -33,7 +33,7 @@ inline std::string Indented(std::string_view text, const std::string& indent) {
 // Truncates to `limit` bytes, plus a note about it.
 inline std::string Cut(std::string text, size_t limit) {
   if (text.size() <= limit) return text;
-  text.resize(limit);
+  text.resize(base::FirstCharacters(text, limit).size());
   return text + " (cut here)\n";
 }
 

@@ -192,10 +192,7 @@ std::string CommandLine(pid_t pid, const std::string& status) {
   if (text.ends_with('\0')) text.pop_back();
   const auto arguments = base::Split(text, '\0');
   const std::vector<std::string> argv(arguments.begin(), arguments.end());
-  std::string line = base::ShellLine(argv);
-  if (line.size() <= kShownCommandLine) return line;
-  line.resize(kShownCommandLine);
-  return line + "...";
+  return base::Truncated(base::ShellLine(argv), kShownCommandLine);
 }
 
 // Returns the text at an address of the thread's memory, up to the end of the page.

@@ -6,6 +6,10 @@
 namespace autodist::base {
 namespace {
 
+constexpr size_t kMaxCharacter = 4;  // bytes
+
+bool ContinuesCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 // `lines`: keeps the characters that separate lines and columns.
 std::string WithoutControl(std::string_view text, bool lines) {
   std::string printable;
@@ -57,7 +61,7 @@ size_t Utf8CharacterLength(std::string_view text) {
   const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
   if (length == 0 || lead > 0xF4 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+    if (!ContinuesCharacter(text[i])) return 0;
   }
   const uint32_t code = CodePoint(text.substr(0, length));
   const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
@@ -81,12 +85,31 @@ std::string ToUtf8(std::string_view text) {
 std::string ToUtf8(std::string_view text, size_t limit) {
   if (text.size() <= limit) return ToUtf8(text);
   constexpr std::string_view kCut = " (cut here)";
-  std::string_view kept = text.substr(0, limit - std::min(limit, kCut.size()));
-  // Does not cut within a character.
-  while (!kept.empty() && (static_cast<unsigned char>(text[kept.size()]) & 0xC0) == 0x80) {
-    kept.remove_suffix(1);
+  return ToUtf8(FirstCharacters(text, limit - std::min(limit, kCut.size()))).append(kCut);
+}
+
+std::string_view FirstCharacters(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return text;
+  // Bytes that are not UTF-8 are cut anywhere.
+  for (size_t size = limit; size > 0 && limit - size < kMaxCharacter; --size) {
+    if (!ContinuesCharacter(text[size])) return text.substr(0, size);
   }
-  return ToUtf8(kept).append(kCut);
+  return text.substr(0, limit);
+}
+
+std::string_view LastCharacters(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return text;
+  text.remove_prefix(text.size() - limit);
+  for (size_t i = 0; i < std::min(kMaxCharacter, text.size()); ++i) {
+    if (!ContinuesCharacter(text[i])) return text.substr(i);
+  }
+  return text;
+}
+
+std::string Truncated(std::string_view text, size_t limit) {
+  constexpr std::string_view kCut = "…";
+  if (text.size() <= limit) return std::string(text);
+  return std::string(FirstCharacters(text, limit - std::min(limit, kCut.size()))).append(kCut);
 }
 
 std::string Printable(std::string_view text) { return WithoutControl(text, false); }

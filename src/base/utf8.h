@@ -17,6 +17,13 @@ bool IsInvisible(uint32_t code);
 
 bool IsUtf8(std::string_view text);
 
+// Returns the beginning of `text` of at most `limit` bytes that does not end within a character.
+std::string_view FirstCharacters(std::string_view text, size_t limit);
+// The end of at most `limit` bytes, which does not begin within a character.
+std::string_view LastCharacters(std::string_view text, size_t limit);
+// Shortens a longer text to its first characters and "…", together at most `limit` bytes.
+std::string Truncated(std::string_view text, size_t limit);
+
 // Replaces every byte that is not part of a character with '?'.
 std::string ToUtf8(std::string_view text);
 // The same, truncated to `limit` bytes; a truncated text ends with a note about it.

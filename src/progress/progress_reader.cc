@@ -72,7 +72,7 @@ const char* NameOf(Source source) {
 }
 
 std::string WhatOf(const ProgressUpdate& update) {
-  if (!update.label.empty()) return base::Printable(update.label.substr(0, kMaxWhatLength));
+  if (!update.label.empty()) return base::Printable(base::Truncated(update.label, kMaxWhatLength));
   if (!update.epoch || !update.in_epoch) return "";
   return "epoch " + std::to_string(*update.epoch) +
          (update.epochs && !update.last_epoch ? "/" + std::to_string(*update.epochs) : "");

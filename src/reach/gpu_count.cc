@@ -27,7 +27,7 @@ std::string MessageIn(std::string_view printed) {
   const std::vector<std::string_view> lines = base::Lines(printed);
   const auto line = std::ranges::find_if(
       lines, [](std::string_view one) { return !one.empty() && !IsGpuLine(one) && one[0] != ' '; });
-  return line == lines.end() ? "" : base::Printable(line->substr(0, kMaxListingMessage));
+  return line == lines.end() ? "" : base::Printable(base::Truncated(*line, kMaxListingMessage));
 }
 
 Status WhyNotCounted(const GpuSigns& signs, std::chrono::seconds limit) {

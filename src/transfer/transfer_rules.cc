@@ -48,7 +48,8 @@ Status SyncRules::CheckPassing(const v1::SyncResponse& response) {
     if (passing_on.address().size() > kMaxShownLength ||
         (passing_on.port() != 0 && !base::IpAddress::Parse(passing_on.address()))) {
       return BrokenRule("an address '" +
-                        base::Printable(passing_on.address().substr(0, kMaxShownLength)) + "'");
+                        base::Printable(base::Truncated(passing_on.address(), kMaxShownLength)) +
+                        "'");
     }
   }
   unavailable_ += static_cast<size_t>(response.unavailable().entries_size());
@@ -88,8 +89,8 @@ Status SyncRules::Check(const v1::SyncResponse& response) {
 
 Status FetchRules::CheckFile(const v1::FetchedFile& file) {
   if (!files::CheckPathWithin(file.path()).ok()) {
-    return BrokenRule("a file named '" + base::Printable(file.path().substr(0, kMaxShownLength)) +
-                      "'");
+    return BrokenRule("a file named '" +
+                      base::Printable(base::Truncated(file.path(), kMaxShownLength)) + "'");
   }
   if (file.size() > rpc::kLargestSize) return BrokenRule("a file larger than there can be");
   AD_RETURN_IF_ERROR(CheckTime(file.modified_ns()));

@@ -118,7 +118,7 @@ Shown ShownIn(std::string_view text, SaidBy said_by) {
 // Returns at most as many bytes from the end, from the beginning of a line if there is one.
 std::string_view EndOf(std::string_view text, size_t most) {
   if (text.size() <= most) return text;
-  text.remove_prefix(text.size() - most);
+  text = base::LastCharacters(text, most);
   const size_t line = text.find('\n');
   if (line != text.npos && line + 1 < text.size()) text.remove_prefix(line + 1);
   return text;
@@ -181,7 +181,7 @@ Status ConfigurationError(std::string_view said) {
 Status SaidByServer(std::string_view text) {
   const Shown shown = ShownIn(text, SaidBy::kServer);
   if (!shown.row) return OkStatus();
-  return CauseError(*shown.row, {{"{said}", OneSentence(shown.line.substr(0, kMaxSentence))},
+  return CauseError(*shown.row, {{"{said}", OneSentence(base::Truncated(shown.line, kMaxSentence))},
                                  {"{user}", UserIn(shown.rest)}});
 }
 

@@ -19,7 +19,8 @@ constexpr size_t kMaxPathLength = 200;  // bytes that are shown
 
 std::string StoppedText(const RankProcess& process) {
   if (!process.holder.empty()) {
-    return "is held by a debugger, " + base::Printable(process.holder.substr(0, kMaxPathLength));
+    return "is held by a debugger, " +
+           base::Printable(base::Truncated(process.holder, kMaxPathLength));
   }
   return IsFrozen(process) ? "is frozen, with its control group"
                            : "is stopped by a signal (state T)";
@@ -97,7 +98,7 @@ bool AwaitsServer(const RankProcess& process) {
 std::string DescribeActivity(const Activity& activity, const RankProcess& process,
                              const StackSummary& summary) {
   const std::string where = Where(summary);
-  const std::string file = base::Printable(process.file.substr(0, kMaxPathLength));
+  const std::string file = base::Printable(base::Truncated(process.file, kMaxPathLength));
   switch (activity.doing) {
     case Doing::kCollective:
       return activity.collective.empty() ? "waits in a collective"
@@ -176,10 +177,10 @@ std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) 
     evidence = summary.doing;
     if (!summary.called_by.empty()) evidence += ", called by " + summary.called_by;
   }
-  const std::string state = base::Printable(process.state.substr(0, kMaxPathLength));
+  const std::string state = base::Printable(base::Truncated(process.state, kMaxPathLength));
   if (!state.empty()) evidence += (evidence.empty() ? "" : "; ") + state;
   if (!process.file.empty()) {
-    evidence += ", file " + base::Printable(process.file.substr(0, kMaxPathLength));
+    evidence += ", file " + base::Printable(base::Truncated(process.file, kMaxPathLength));
   }
   if (!summary.missing.empty()) evidence += " (no stack: " + summary.missing + ")";
   return evidence;

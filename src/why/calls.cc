@@ -43,7 +43,7 @@ std::string CollectiveFunction(const ThreadStack& stack) {
   for (const StackFrame& frame : stack.frames) {
     if (!CollectiveIn(frame, stack.language).empty()) name = MethodOf(frame);
   }
-  return base::Printable(name.substr(0, kMaxCallName));
+  return base::Printable(base::Truncated(name, kMaxCallName));
 }
 
 // Gloo exports its operations except the all-reduce, which therefore has no named frame in gdb.

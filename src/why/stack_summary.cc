@@ -9,9 +9,8 @@ namespace {
 constexpr size_t kLongest = 200;  // max bytes of a frame that are shown
 
 // Makes untrusted text, which may be the name of a template, fit a line.
-std::string Shown(std::string text) {
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-  return base::Printable(text);
+std::string Shown(const std::string& text) {
+  return base::Printable(base::Truncated(text, kLongest));
 }
 
 // "lib/steps.py:41"; "": unknown.

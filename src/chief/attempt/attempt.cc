@@ -82,7 +82,7 @@ Attempt::Outcome Attempt::RankExited(uint32_t member, const v1::RankExited& exit
 Attempt::Outcome Attempt::RankAborted(uint32_t member, v1::RankAborted aborted) {
   const uint32_t rank = aborted.rank();
   if (!Has(member, rank) || !IsNews(rank, v1::AgentEvent::kRankAborted)) return {};
-  aborted.set_message(base::Printable(aborted.message().substr(0, kMaxAbortMessageLength)));
+  aborted.set_message(base::Printable(base::Truncated(aborted.message(), kMaxAbortMessageLength)));
   return {state_.RankAborted(aborted), false, EventOfRank(aborted.rank(), HowItEnded(aborted))};
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/split.h"
+#include "base/utf8.h"
 
 namespace autodist::chief {
 namespace {
@@ -204,9 +205,10 @@ bool FatalMessages::ContinueText(std::string_view line) {
   text_follows_ = false;
   if (what) line.remove_prefix(kWhat.size());
   if (last_->text.ends_with(':')) last_->text.pop_back();
-  last_->text = (last_->text + ": " + std::string(Trimmed(line))).substr(0, kMaxFatalTextLength);
+  last_->text =
+      base::Truncated(last_->text + ": " + std::string(Trimmed(line)), kMaxFatalTextLength);
   last_->lines.emplace_back((what ? std::string(kWhat) : "") +
-                            std::string(line.substr(0, kMaxFatalLineLength)));
+                            base::Truncated(line, kMaxFatalLineLength));
   return true;
 }
 
@@ -279,8 +281,8 @@ bool FatalMessages::Replaces(Weight weight, bool traceback) const {
 bool FatalMessages::Record(Weight weight, std::string_view text, std::string_view line) {
   if (!Replaces(weight, false)) return false;
   last_ = FatalMessage{weight,
-                       std::string(Trimmed(text).substr(0, kMaxFatalTextLength)),
-                       {std::string(line.substr(0, kMaxFatalLineLength))},
+                       base::Truncated(Trimmed(text), kMaxFatalTextLength),
+                       {base::Truncated(line, kMaxFatalLineLength)},
                        now_};
   last_is_of_child_ = false;
   last_prefix_.clear();
@@ -319,7 +321,7 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
                                             "Error in sys.excepthook", "--- Logging error ---"};
   if (IsConnection(line) ||
       std::ranges::any_of(kSurvived, [&](auto begin) { return line.starts_with(begin); })) {
-    before_ = line.substr(0, kMaxFatalLineLength);
+    before_ = base::Truncated(line, kMaxFatalLineLength);
     if (line.starts_with("Exception ignored in: '")) TakeBackTraceback();
     return;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/utf8.h"
 
 namespace autodist::chief {
 namespace {
@@ -248,7 +249,7 @@ void PythonTraceback::Keep(std::string_view line) {
     if (kind_ == Kind::kGroup || kind_ == Kind::kFatalError) return;
     lines_.pop_front();
   }
-  lines_.emplace_back(line.substr(0, kMaxLineLength));
+  lines_.push_back(base::Truncated(line, kMaxLineLength));
 }
 
 void PythonTraceback::GoesAfter(std::deque<std::string> lines) {
@@ -305,7 +306,7 @@ bool PythonTraceback::TakeException(std::string_view line) {
     return false;
   }
   if (complete()) group_ = std::exchange(exception_, "");
-  exception_ = line.substr(0, kMaxLineLength);
+  exception_ = base::Truncated(line, kMaxLineLength);
   return true;
 }
 
@@ -321,10 +322,9 @@ bool PythonTraceback::TakeMore(std::string_view line, std::string_view text) {
   if (over_ || text.empty()) return false;
   ++lines_after_;
   if (no_text && HasLetters(text)) {
-    exception_ +=
-        (exception_.ends_with(' ') ? "" : " ") + std::string(text.substr(0, kMaxLineLength));
+    exception_ += (exception_.ends_with(' ') ? "" : " ") + base::Truncated(text, kMaxLineLength);
   } else if (std::exchange(last_error_follows_, false)) {
-    more_ = text.substr(0, kMaxLineLength);
+    more_ = base::Truncated(text, kMaxLineLength);
   }
   last_error_follows_ = text == "Last error:";
   Keep(line);
@@ -374,9 +374,7 @@ std::string PythonTraceback::ExceptionName() const {
 
 std::string PythonTraceback::Text() const {
   constexpr size_t kMaxExceptionShownLength = 240;
-  std::string text = exception_;
-  if (text.size() > kMaxExceptionShownLength)
-    text = text.substr(0, kMaxExceptionShownLength) + "...";
+  std::string text = base::Truncated(exception_, kMaxExceptionShownLength);
   while (text.ends_with(' ') || text.ends_with(':')) text.pop_back();
   if (!more_.empty()) text += "; " + more_;
   if (!place_.empty()) text += ", " + place_;

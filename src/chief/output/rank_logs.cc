@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "chief/output/python_traceback.h"
 #include "progress/arguments.h"
@@ -42,12 +43,21 @@ int64_t MillisecondsOf(base::WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
+// Reuses the memory of `kept`.
+void AssignTruncated(std::string_view line, std::string& kept) {
+  if (line.size() <= FailureExcerpt::kMaxLineLength) {
+    kept.assign(line);
+  } else {
+    kept = base::Truncated(line, FailureExcerpt::kMaxLineLength);
+  }
+}
+
 // Ignores blank lines and colours.
 void KeepLine(std::string_view line, std::string& last) {
   std::string buffer;
-  line = WithoutColours(line.substr(0, 2 * FailureExcerpt::kMaxLineLength), buffer);
+  line = WithoutColours(line, buffer);
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
-  last.assign(line.substr(0, FailureExcerpt::kMaxLineLength));
+  AssignTruncated(line, last);
 }
 
 }  // namespace
@@ -56,10 +66,9 @@ void FailureExcerpt::Take(display::Stream stream, std::string_view line, display
   std::string plain;
   const std::string_view shown = WithoutColours(AsShown(line), plain);
   fatal_[stream].Take(shown, now);
-  const std::string_view kept = shown.substr(0, kMaxLineLength);
-  if (kept.find_first_not_of(" \t") == std::string_view::npos) return;
+  if (shown.find_first_not_of(" \t") == std::string_view::npos) return;
   Ring& ring = rings_[stream];
-  ring.lines[ring.taken++ % kMaxLines].assign(kept);
+  AssignTruncated(shown, ring.lines[ring.taken++ % kMaxLines]);
   last_ = stream;
 }
 

@@ -36,7 +36,7 @@ namespace autodist::chief {
 class FailureExcerpt {
  public:
   static constexpr size_t kMaxLines = 10;        // per stream
-  static constexpr size_t kMaxLineLength = 400;  // bytes kept of a line
+  static constexpr size_t kMaxLineLength = 400;  // bytes of a line
 
   explicit FailureExcerpt(const std::string& working_directory)
       : fatal_{FatalMessages(working_directory, false), FatalMessages(working_directory)} {}

@@ -21,6 +21,33 @@ TEST(Utf8Test, InvalidBytesAreReplaced) {
   EXPECT_EQ(ToUtf8("\xED\xA0\x80"), "???");
 }
 
+TEST(Utf8Test, TextIsCutBetweenCharacters) {
+  struct Row {
+    std::string text;
+    size_t limit;
+    std::string first;
+    std::string last;
+    std::string truncated;
+  };
+  const Row rows[] = {
+      {"", 3, "", "", ""},
+      {"abc", 3, "abc", "abc", "abc"},
+      {"abcdef", 5, "abcde", "bcdef", "ab…"},
+      {"éééé", 8, "éééé", "éééé", "éééé"},
+      {"éééé", 7, "ééé", "ééé", "éé…"},
+      {"éééé", 6, "ééé", "ééé", "é…"},
+      {"a😀b", 4, "a", "b", "a…"},
+      {"a😀b", 5, "a😀", "😀b", "a…"},
+      {"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80", "\x80\x80…"},
+      {"abc", 0, "", "", "…"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(FirstCharacters(row.text, row.limit), row.first) << row.text << row.limit;
+    EXPECT_EQ(LastCharacters(row.text, row.limit), row.last) << row.text << row.limit;
+    EXPECT_EQ(Truncated(row.text, row.limit), row.truncated) << row.text << row.limit;
+  }
+}
+
 TEST(Utf8Test, PrintableTextHasNoControlSequences) {
   EXPECT_EQ(Printable("plain ü € 😀 \\ text"), "plain ü € 😀 \\ text");
   EXPECT_EQ(Printable(std::string_view("a\n\r\t\x1b\0\x7f", 7)), "a\\n\\r\\t\\x1b\\x00\\x7f");

@@ -49,5 +49,18 @@ TEST(FailureExcerptTest, TheMostInformativeMessageCountsOnEitherStream) {
   EXPECT_EQ(words.fatal()->text, "free(): invalid pointer");
 }
 
+TEST(FailureExcerptTest, ALongLineIsCutBetweenCharacters) {
+  std::string line = "x";
+  std::string kept = "x";
+  for (int i = 0; i < 400; ++i) line += "é";
+  for (int i = 0; i < 198; ++i) kept += "é";
+  FailureExcerpt words("/work");
+  words.Take(display::kStderr, line);
+  EXPECT_EQ(words.LastLine(), kept + "…");
+  words.Take(display::kStderr, "CUDA error: " + line);
+  ASSERT_TRUE(words.fatal());
+  EXPECT_TRUE(words.fatal()->text.ends_with("é…")) << words.fatal()->text;
+}
+
 }  // namespace
 }  // namespace autodist::chief
