@@ -134,7 +134,7 @@ void RankOutput::Read(Stream& stream, std::string& warning) {
     const Status kept = stream.backlog.Keep(std::move(data), turns_.New());
     if (!kept.ok() && !std::exchange(disk_failed_, true)) {
       warning = "output of ranks cannot be kept on the disk: " + Message(kept) +
-                "; they wait until the chief has received it";
+                "; ranks that write more wait until the chief has received it";
     }
   } else if (got == 0 || (error != EAGAIN && error != EINTR) || (finishing_ && !data.empty())) {
     Close(stream);  // ended, or empty without a writer

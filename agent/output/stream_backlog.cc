@@ -19,7 +19,7 @@ Status Spool::Append(std::string_view data) {
     memory_ += data;
   } else if (Status written = WriteToFile(data); !written.ok()) {
     file_failed_ = true;
-    return Annotate(written, "keeping output in a file in " + folder_);
+    return Annotate(written, "a file in " + folder_);
   }
   end_ += data.size();
   return OkStatus();
@@ -57,7 +57,7 @@ Result<std::string> Spool::Read(uint64_t offset, size_t most) const {
   if (got < 0) return ErrnoError(errno, "reading output kept in a file in " + folder_);
   if (got == 0 && !data.empty()) {
     return Error(StatusCode::kDataLoss,
-                 "the file in " + folder_ + " that output is kept in is cut");
+                 "output was kept in a file in " + folder_ + ", which is cut");
   }
   data.resize(static_cast<size_t>(got));
   return data;

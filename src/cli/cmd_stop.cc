@@ -74,9 +74,10 @@ int StopAll(const StopOptions& options) {
   const size_t elsewhere =
       std::erase_if(jobs, [](const v1::JobStatus& job) { return job.elsewhere(); });
   if (elsewhere > 0) {
-    Log(LogLevel::kInfo, base::Count(elsewhere, "job") + " of other machines " +
-                             (elsewhere == 1 ? "is" : "are") +
-                             " not stopped; to stop one, name it: `autodist stop JOB`");
+    Log(LogLevel::kInfo,
+        base::Count(elsewhere, "job") +
+            (elsewhere == 1 ? " of another machine is" : " of other machines are") +
+            " not stopped; to stop one, name it: `autodist stop JOB`");
   }
   if (jobs.empty()) {
     Log(LogLevel::kInfo, "no job is running on this machine");
