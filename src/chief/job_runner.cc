@@ -426,7 +426,7 @@ void JobRunner::WarnOfStayingAgents() {
   if (!silent.empty()) {
     const std::string clean = CommandForNodes("clean", parts_.options.request());
     parts_.console.Log(LogLevel::kWarning,
-                       AFewOf(silent) +
+                       base::AFewOf(silent) +
                            ": no agent there confirmed that the job ended; what may be left ends "
                            "with its lease" +
                            (clean.empty() ? "" : ", or by `" + clean + "`"));
