@@ -169,7 +169,7 @@ Status CheckFirstLine(const std::string& name, const Shebang& line) {
 
 // Returns how to run a script that the kernel may not execute: "`/bin/sh train.sh`".
 std::string NameInterpreter(const std::string& name, const Shebang& line) {
-  const std::string hint = "name its interpreter first";
+  std::string hint = "name its interpreter first";
   const std::string program =
       IsEnv(line.interpreter) ? ProgramOfEnv(line.argument) : line.interpreter;
   if (program.empty() || line.carriage_return) return hint;

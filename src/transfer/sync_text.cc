@@ -59,7 +59,7 @@ std::string SendsText(const std::map<uint64_t, uint64_t>& wanted, size_t nodes) 
 std::string WaitsText(const std::string& what, size_t nodes, bool busy,
                       const std::vector<std::string>& unreached) {
   constexpr size_t kNamed = 2;
-  const std::string connecting = "connecting to " + base::AFewOf(unreached, kNamed);
+  std::string connecting = "connecting to " + base::AFewOf(unreached, kNamed);
   if (!unreached.empty() && !busy) return connecting;
   const std::string of = unreached.empty() ? "" : std::to_string(nodes - unreached.size()) + " of ";
   return "comparing " + what + " with " + of + base::Count(nodes, "node") +

@@ -28,8 +28,6 @@ TEST(HintWithoutSpecTest, OffersOnlyWhatTheUserHas) {
        "log in as `ann`: write ann@gpu1 in --hosts"},
       {"correct the name in the spec or --hosts, or give the IP address",
        "correct the name in --hosts, or give the IP address"},
-      {"stop what uses it, remove the device from the spec, or wait with --on-busy wait",
-       "stop what uses it or wait with --on-busy wait"},
       {"add its folder to LD_LIBRARY_PATH, with --env or shared_envs",
        "add its folder to LD_LIBRARY_PATH, with --env"},
       {"give it as data_address in the spec",

@@ -888,7 +888,7 @@ TEST_F(DiagnoseTest, LostPacketsOfFullSize) {
             "10.0.0.2 and 10.0.0.3 exchange small messages, but nothing of a message "
             "of 64 KiB arrives: packets of full size get lost; eth0 of 10.0.0.2 has an MTU of "
             "9000, eth0 of 10.0.0.3 has an MTU of 9000");
-  EXPECT_THAT(issue.remedy(), HasSubstr("mtu"));
+  EXPECT_THAT(issue.remedy(), HasSubstr("the same MTU"));
 }
 
 TEST_F(DiagnoseTest, ATakenPortMattersIfItIsRequested) {

@@ -167,7 +167,7 @@ TEST_F(SpoolTest, AFullDiskLosesNothingThatWasAccepted) {
     const FileSizeLimit limit(500'000);
     ASSERT_TRUE(spool.Append(data.substr(0, 400'000)).ok());
     const Status failed = spool.Append(data.substr(400'000, 200'000));
-    EXPECT_THAT(Message(failed), HasSubstr("in a file in " + folder_.path() + ": writing: "));
+    EXPECT_THAT(Message(failed), HasSubstr("a file in " + folder_.path() + ": writing: "));
     EXPECT_EQ(spool.end(), 400'000u);
     EXPECT_EQ(spool.room(), 0u);
     EXPECT_EQ(ReadAll(spool, 0), data.substr(0, 400'000));

@@ -143,10 +143,11 @@ TEST_F(DiagnoserTest, AStallHasTheCauseThatAClientHasFoundBefore) {
   loop_.After(seconds(12), [this] { nodes_[1].stacks.clear(); });
   std::string shown;
   loop_.After(seconds(45), [this, &shown] {
-    job_->Requests().snapshots.snapshot(
-        {}, [&shown](std::shared_ptr<const v1::JobSnapshot> snapshot) {
-          for (const v1::Issue& issue : snapshot->issues()) shown += issue.what() + "\n";
-        });
+    job_->Requests().snapshots.snapshot({},
+                                        [&shown](std::shared_ptr<const v1::JobSnapshot> snapshot) {
+                                          for (const v1::Issue& issue : snapshot->issues())
+                                            shown += issue.what() + "\n";
+                                        });
   });
   EXPECT_NE(Run(), 0);
   ASSERT_EQ(answers_.size(), 1U);
