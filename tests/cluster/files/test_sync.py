@@ -231,7 +231,7 @@ def test_sync_delete(sync, start, work):
     files = f"cd {WORK} && find . -mindepth 1 -type f ! -name .autodist-sync | LC_ALL=C sort"
     before = on_host(2, files)
     outcome = sync()
-    assert re.search(r"warning: files that a program may read, but that this machine does not have: old\.py, "
+    assert re.search(r"warning: files that a program may read, but that this machine does not have: old\.py and "
                      r"pkg/__init__\.py on 10\.77\.0\.2, .*\n    hint: --sync-delete ", outcome.err), outcome.err
     outcome = sync("--sync-delete", "--dry-run")
     assert outcome.code == 0, outcome.err
