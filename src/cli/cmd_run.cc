@@ -21,7 +21,6 @@
 #include "base/log_folder.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
-#include "base/wall_clock.h"
 #include "chief/checks/doctor.h"
 #include "chief/input/terminal_input.h"
 #include "chief/output/rank_logs.h"
@@ -30,12 +29,11 @@
 #include "chief/run_job.h"
 #include "cli/chief_on.h"
 #include "cli/commands.h"
+#include "cli/jobs_in_folder.h"
 #include "cli/nodes_options.h"
 #include "cli/other_launchers.h"
 #include "cli/run_options.h"
 #include "control/faulty_nodes.h"
-#include "control/job_record.h"
-#include "control/jobs.h"
 #include "json/proto_json.h"
 #include "kubernetes/pods.h"
 #include "metrics/server.h"
@@ -250,93 +248,20 @@ int Call(const std::string& agent, const kubernetes::KubernetesPod& pod) {
   return Fail(kubernetes::BecomeCallbackClient(pod, agent, kCallPatience), kExitCannotLaunch);
 }
 
-// The recorded jobs with this working directory, without their nodes. Asks no other process.
-std::vector<v1::JobStatus> JobsIn(const std::string& working_directory) {
-  std::vector<v1::JobStatus> jobs = control::NotedJobs();
-  std::erase_if(
-      jobs, [&](const v1::JobStatus& job) { return job.working_directory() != working_directory; });
-  return jobs;
-}
-
-std::vector<transfer::JobTime> TimesOf(const std::vector<v1::JobStatus>& jobs) {
-  constexpr int64_t kNsPerMs = 1'000'000;
-  std::vector<transfer::JobTime> times;
-  for (const v1::JobStatus& job : jobs) {
-    if (job.ended_ms() == 0) continue;
-    times.push_back({job.started_ms() * kNsPerMs, job.ended_ms() * kNsPerMs});
-  }
-  return times;
-}
-
-// Returns those of the jobs that run, with their nodes. Asks their chiefs.
-std::vector<v1::JobStatus> Running(const std::vector<v1::JobStatus>& jobs) {
-  std::vector<std::string> ids;
-  for (const v1::JobStatus& job : jobs) {
-    if (job.phase() != v1::JOB_PHASE_ENDED) ids.push_back(job.job_id());
-  }
-  return control::RunningOf(ids);
-}
-
-// "job 7 (name), which runs in this folder (since 12:00)"
-std::string WhichRuns(const v1::JobStatus& job) {
-  return "job " + job.job_id() + (job.name().empty() ? "" : " (" + job.name() + ")") +
-         ", which runs in this folder (since " +
-         base::LocalTime("%Y-%m-%d %H:%M:%S", job.started_ms() / 1'000) + ")";
-}
-
-// A job of another machine may have ended there without a note here.
-std::string HowToEnd(const v1::JobStatus& job) {
-  const std::string& id = job.job_id();
-  return "`autodist stop " + id + "` ends it" +
-         (job.elsewhere() ? "; if it has ended, `autodist prune " + id + "` forgets it" : "");
-}
-
-// --sync-delete would delete what a running job writes on the nodes.
-Status CheckNoneRuns(const std::vector<v1::JobStatus>& jobs) {
-  const auto running = Running(jobs);
-  if (running.empty()) return OkStatus();
-  const v1::JobStatus& job = running.front();
-  return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                          "--sync-delete would delete files of " + WhichRuns(job)),
-                    HowToEnd(job));
-}
-
-// --sync may replace files that a running job still reads, on nodes that both jobs have.
-std::vector<transfer::NodeWarning> WarningsOfRunning(const std::vector<v1::JobStatus>& jobs,
-                                                     const v1::LaunchPlan& plan) {
-  std::vector<transfer::NodeWarning> warnings;
-  for (const v1::JobStatus& job : Running(jobs)) {
-    std::set<uint32_t> ranks;
-    std::string nodes;
-    for (const v1::NodePlan& node : plan.nodes()) {
-      const bool shared =
-          !node.reach().has_local() &&
-          std::ranges::count(job.nodes(), node.address(), &v1::NodeStatus::address) > 0;
-      if (!shared) continue;
-      ranks.insert(node.node_rank());
-      nodes += (nodes.empty() ? "" : ", ") + node.address();
-    }
-    if (nodes.empty()) continue;
-    warnings.push_back(
-        {std::move(ranks),
-         base::FailureText(WithRemedy(
-             Error(StatusCode::kFailedPrecondition,
-                   "files that differ are copied under " + WhichRuns(job) + " on " + nodes),
-             "to leave its files alone, start from a copy of the folder; " + HowToEnd(job)))});
-  }
-  return warnings;
-}
-
 // Null if nothing is copied.
 Result<std::shared_ptr<transfer::FolderSync>> SyncOf(const v1::JobRequest& request,
-                                                     const v1::LaunchPlan& plan, bool preview) {
+                                                     const v1::LaunchPlan& plan, bool dry_run) {
   if (!request.sync()) return nullptr;
   const std::string& folder = plan.working_directory();
-  const std::vector<v1::JobStatus> jobs = JobsIn(folder);
-  if (request.sync_delete() && !preview) AD_RETURN_IF_ERROR(CheckNoneRuns(jobs));
+  // Chiefs may answer late, so they are asked only before files are replaced.
+  const bool copies = !dry_run && std::ranges::any_of(plan.nodes(), [](const v1::NodePlan& node) {
+    return !node.reach().has_local();
+  });
+  const auto running = copies ? RunningJobsIn(folder) : std::vector<v1::JobStatus>();
+  if (request.sync_delete()) AD_RETURN_IF_ERROR(CheckNoneRuns(running));
   return transfer::SyncOfWorkingDirectory(
-      plan, request, base::HomeFolder(), preview, [folder] { return TimesOf(JobsIn(folder)); },
-      WarningsOfRunning(jobs, plan));
+      plan, request, base::HomeFolder(), dry_run && request.sync_delete(),
+      [folder] { return TimesOfJobsIn(folder); }, WarningsOfRunning(running, plan));
 }
 
 // Logs what --sync-delete would delete. Connects to the nodes and changes nothing in their folders.
@@ -475,7 +400,7 @@ int Run(const RunOptions& options) {
   if (!chief_node.ok()) return Fail(chief_node.status(), kExitUsage);
   auto view = ViewOf(request.display(), chief::ProcessesOf(first));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
-  auto sync = SyncOf(request, *plan, options.dry_run && request.sync_delete());
+  auto sync = SyncOf(request, *plan, options.dry_run);
   if (!sync.ok()) return Fail(sync.status(), kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) LogSync(**sync);

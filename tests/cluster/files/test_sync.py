@@ -267,9 +267,15 @@ def test_a_job_that_runs_in_the_folder_is_named_before_its_files_are_replaced(sy
     outcome = sync()
     assert outcome.code == 0, outcome.err
     assert re.search(r"warning: files that differ are copied under job \S+ \(first\), which runs in this folder "
-                     r"\(since 2.*\) on 10\.77\.0\.2, ", outcome.err), outcome.err
+                     r"\(since 2.*\); nodes of both jobs: 10\.77\.0\.2, 10\.77\.0\.3, 10\.77\.0\.4 and 4 others\n",
+                     outcome.err), outcome.err
     assert outcome.err.count("which runs in this folder") == 1, outcome.err
     assert "prune" not in outcome.err, outcome.err
+    (work / "train.py").write_text("print(1)")
+    job.interrupt(signal.SIGSTOP)
+    outcome = sync("--dry-run")  # does not wait for the answer of the stopped one
+    assert outcome.code == 0 and outcome.seconds < 4, outcome.err
+    job.interrupt(signal.SIGCONT)
     job.interrupt()
     job.finish()
     (work / "train.py").write_text("")
