@@ -39,7 +39,7 @@ void DrawTimes(const Area& area, int row, const WholeJob& whole) {
   }
 }
 
-constexpr size_t kMaxIssues = 3;
+constexpr size_t kMaxIssueRows = 3;  // no further issue begins below; each has at least one row
 
 struct IssueLine {
   std::string lead;  // glyph, or name of the evidence
@@ -48,6 +48,12 @@ struct IssueLine {
   Style style;
   bool evidence = false;
 };
+
+void LimitRows(std::vector<std::string>& rows, size_t limit) {
+  if (rows.size() <= limit) return;
+  rows.resize(limit);
+  rows.back() += " …";
+}
 
 void AddIssue(std::vector<IssueLine>& lines, const v1::Issue& issue, bool first,
               const ViewState& view, int columns) {
@@ -58,11 +64,7 @@ void AddIssue(std::vector<IssueLine>& lines, const v1::Issue& issue, bool first,
   style.bold = first;
   const std::string sentence = issue.what() + (issue.cost().empty() ? "" : " " + issue.cost());
   std::vector<std::string> rows = Wrapped(sentence, columns - 5);
-  const size_t most = first ? 3 : 1;
-  if (rows.size() > most) {
-    rows.resize(most);
-    rows.back() += " …";
-  }
+  LimitRows(rows, first ? 3 : 1);
   for (size_t i = 0; i < rows.size(); ++i) {
     lines.push_back({i == 0 ? glyph : " ", rows[i], "", style});
   }
@@ -80,7 +82,7 @@ void AddText(std::vector<IssueLine>& lines, const std::string& text, v1::Mark ma
   for (const std::string_view line : base::Lines(text)) {
     for (std::string& row : Wrapped(std::string(line), columns - 5)) rows.push_back(std::move(row));
   }
-  if (rows.size() > kMaxRows) rows.resize(kMaxRows);
+  LimitRows(rows, kMaxRows);
   std::string glyph;
   AppendCharacter(glyph, GlyphOf(mark));
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -96,9 +98,10 @@ std::vector<IssueLine> IssueLines(const Scene& scene, int columns) {
     if (!Remedy(why).empty()) AddText(lines, Remedy(why), v1::MARK_NONE, columns);
   }
   const auto& issues = scene.snapshot.issues();
+  const size_t begin = lines.size();
   for (const v1::Issue& issue : issues) {
-    if (lines.size() >= kMaxIssues && !scene.view.evidence) break;
-    AddIssue(lines, issue, lines.empty(), scene.view, columns);
+    if (lines.size() - begin >= kMaxIssueRows && !scene.view.evidence) break;
+    AddIssue(lines, issue, lines.size() == begin, scene.view, columns);
   }
   const v1::JobStatus& job = scene.snapshot.job();
   // The report of a job that ended without a known issue.

@@ -101,7 +101,8 @@ class Layout {
     Add(1, progress, progress, columns_ >= kWide,
         [this](const Area& area) { DrawProgress(area, scene_); });
     const int diagnosis = IssueRows(scene_, columns_);
-    Add(2, std::min(diagnosis, 3), diagnosis, rows_ >= kTall,
+    const int least = scene_.view.no_answer.ok() ? 3 : 6;  // the issues are below the failure
+    Add(2, least, diagnosis, rows_ >= kTall,
         [this](const Area& area) { DrawIssues(area, scene_); });
     if (columns_ >= kWide && rows_ >= kTall) {
       Add(7, TimelineRows(scene_), TimelineRows(scene_), true,

@@ -276,6 +276,23 @@ TEST_F(RenderTest, AMissingAnswerIsReported) {
                              HasSubstr("`kill -CONT 4711` continues it")));
 }
 
+TEST_F(RenderTest, AMissingAnswerHidesNoIssue) {
+  const Example example = ExampleOf("slow");
+  for (const int rows : {24, 40}) {
+    ViewState view = Size(80, rows);
+    view.chief_silence = std::chrono::seconds(12);
+    std::string why = "its chief does not answer:";
+    for (int i = 0; i < 60; ++i) why += " reason" + std::to_string(i);
+    view.no_answer =
+        WithRemedy(Error(StatusCode::kDeadlineExceeded, why), "`kill -CONT 4711` continues it");
+    const std::string text = Draw(example.snapshot, example.history, view).Text();
+    EXPECT_THAT(text, HasSubstr("Rank 25 (node4, GPU 1) is 1.4 × slower")) << rows;
+    EXPECT_THAT(text, HasSubstr("`kill -CONT 4711` continues it")) << rows;
+    EXPECT_THAT(text, testing::ContainsRegex("reason[0-9]+ …")) << rows;
+    EXPECT_THAT(text, Not(HasSubstr("reason59"))) << rows;
+  }
+}
+
 TEST_F(RenderTest, ASingleCurveUsesTheWholeWidth) {
   const Example example = ExampleOf("slow");
   ViewState view = Size(120, 40);
