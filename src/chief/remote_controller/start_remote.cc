@@ -207,19 +207,22 @@ std::optional<int> PassOn(int socket, const std::string& nonce) {
   }
 }
 
-// Starts autodist on the node; returns the socket on which it waits for the request.
+// Starts autodist on the node; returns the socket on which it waits for the request. `may_run`:
+// whether it may have been started there, also after a failure.
 Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector& connector,
                                      ssh::SshLoop& loop, const std::string& nonce,
                                      std::chrono::milliseconds limit,
-                                     std::unique_ptr<transport::Stream>& stream,
+                                     std::unique_ptr<transport::Stream>& stream, bool& may_run,
                                      const std::stop_token& stop) {
   AD_ASSIGN_OR_RETURN(const auto program, transfer::NodeProgram::OfAutodist());
   AD_ASSIGN_OR_RETURN(const auto transport, connector.TransportTo(node.reach(), loop));
   const launch::AgentCommand command =
       launch::InstallingCommand(program, nonce, {"remote-controller", nonce});
   AD_ASSIGN_OR_RETURN(stream, transport->Run(command.argv, stop));
+  may_run = true;  // if the node had it already
   bool reported = false;
-  const auto sent = [&](uint64_t, uint64_t of) {
+  const auto sent = [&](uint64_t bytes, uint64_t of) {
+    may_run = bytes == of;
     if (std::exchange(reported, true)) return;
     Log(LogLevel::kInfo,
         "sending autodist to " + node.address() + ": " + base::Bytes(of) + ", once");
@@ -231,22 +234,24 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector&
 int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std::string& message,
                const v1::JobRequest& request, SignalTaker& signals) {
   const auto limit = plan::StartLimitOf(request);
+  bool may_run = false;
   const auto failed = [&](const Status& why) {
-    const bool interrupted = signals.stop_token().stop_requested();
-    base::LogFailure(interrupted
-                         ? Error(StatusCode::kCancelled,
-                                 "interrupted before " + node.address() +
-                                     " had received the job: no rank starts; autodist there ends "
-                                     "when it notices")
-                         : Annotate(why, "the chief on " + node.address()));
-    return kExitCannotLaunch;
+    if (!signals.stop_token().stop_requested()) {
+      base::LogFailure(Annotate(why, "the chief on " + node.address()));
+      return kExitCannotLaunch;
+    }
+    base::LogFailure(Error(StatusCode::kCancelled,
+                           "interrupted before " + node.address() +
+                               " had received the job: no rank starts" +
+                               (may_run ? "; autodist there ends when it notices" : "")));
+    return kSignalled + signals.signal();
   };
   const auto loop = ssh::SshLoop::Create();
   if (!loop.ok()) return failed(loop.status());
   const std::string nonce = base::RandomHex();
   std::unique_ptr<transport::Stream> stream;
   const auto socket =
-      BringAutodist(node, connector, **loop, nonce, limit, stream, signals.stop_token());
+      BringAutodist(node, connector, **loop, nonce, limit, stream, may_run, signals.stop_token());
   if (!socket.ok()) return failed(socket.status());
   {
     const std::stop_callback cancel(signals.stop_token(),
@@ -258,7 +263,8 @@ int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std:
   const auto ended = PassOn(socket->get(), nonce);
   signals.SendTo(-1);
   if (!ended) ReportNoAnswer(node.address(), request.spec(), signals.left());
-  if (!ended && signals.left()) return kSignalled + signals.signal();
+  // Not the code of a stopped job, because this one may run.
+  if (!ended && signals.left()) return kExitCannotLaunch;
   const int code = ended.value_or(kExitCannotLaunch);
   if (code == kExitCannotLaunch) {
     Log(LogLevel::kInfo,
@@ -369,14 +375,12 @@ int StartRemote(const plan::Input& input, const v1::LaunchPlan& plan,
       reported.ok()
           ? MessageOf(input, RewriteSpec(input.spec, plan, chief, *reported, KnownHostKeys(plan)))
           : reported.status();
-  if (!message.ok() && !signals.stop_token().stop_requested()) {
-    base::LogFailure(message.status());
-    return code;
-  }
   if (message.ok()) {
-    code = StartChief(NodeOf(plan, chief), *options.connector, *message, input.request, signals);
+    return StartChief(NodeOf(plan, chief), *options.connector, *message, input.request, signals);
   }
-  return signals.stop_token().stop_requested() ? kSignalled + signals.signal() : code;
+  if (signals.stop_token().stop_requested()) return kSignalled + signals.signal();
+  base::LogFailure(message.status());
+  return code;
 }
 
 }  // namespace autodist::chief

@@ -312,8 +312,9 @@ def test_an_unresponsive_node_can_be_left(start, laptop, folder):
     outcome = job.finish()
     for pid in starters():
         os.kill(pid, signal.SIGCONT)
-    assert outcome.code == 130 and "cancelled" not in outcome.err, outcome.err
-    assert "leaving without an answer" in outcome.err or "interrupted before " in outcome.err, outcome.err
+    left = "leaving without an answer" in outcome.err  # the job may run
+    assert outcome.code == (125 if left else 130) and "cancelled" not in outcome.err, outcome.err
+    assert left or "interrupted before " in outcome.err, outcome.err
     seconds_until(lambda: not processes() and not chiefs() and not starters(), 40)
 
 

@@ -4,10 +4,14 @@
 #include "chief/remote_controller/start_remote.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
+#include <future>
+#include <stop_token>
 
 #include "autodist/v1/job_request.pb.h"
 #include "chief/loop/signal_watcher.h"
@@ -108,6 +112,7 @@ class StartRemoteTest : public test::AgentsTest {
   std::string chief_ = "node0";
   std::string unreachable_;  // a node
   bool answers_ = true;      // the chief's node says that it is ready, and reads its command
+  bool interrupted_at_login_ = false;
   std::atomic<int> started_ = 0;
   std::string said_;
 
@@ -128,6 +133,13 @@ class StartRemoteTest : public test::AgentsTest {
         command.insert(command.end(), argv.begin(), argv.end());
       } else {
         EXPECT_EQ(name_, test_.chief_);
+        if (test_.interrupted_at_login_) {
+          std::promise<void> stopped;
+          const std::stop_callback notify(stop, [&] { stopped.set_value(); });
+          kill(getpid(), SIGINT);
+          stopped.get_future().wait();
+          return Error(StatusCode::kCancelled, "cancelled");
+        }
         ++test_.started_;
         command = {"sh",
                    "-c",
@@ -170,8 +182,16 @@ TEST_F(StartRemoteTest, TheSecondCtrlCLeavesWithoutAnAnswer) {
 TEST_F(StartRemoteTest, CtrlCBeforeTheChiefHasItsCommandStartsNothing) {
   answers_ = false;
   EXPECT_EQ(Start("kill -INT \"$3\"; cat > /dev/null"), 130);
-  EXPECT_THAT(said_, HasSubstr("interrupted before node0 had received the job: no rank starts"));
+  EXPECT_THAT(said_, HasSubstr("interrupted before node0 had received the job: no rank starts; "
+                               "autodist there ends when it notices\n"));
   EXPECT_THAT(said_, Not(HasSubstr("cancelled")));
+}
+
+TEST_F(StartRemoteTest, CtrlCDuringTheLoginFindsNoAutodistOnTheNode) {
+  interrupted_at_login_ = true;
+  EXPECT_EQ(Start(Ended("0")), 130);
+  EXPECT_THAT(said_, HasSubstr("interrupted before node0 had received the job: no rank starts\n"));
+  EXPECT_EQ(started_, 0);
 }
 
 TEST_F(StartRemoteTest, TheChiefGetsItsCommandAndItsOutputIsShown) {
