@@ -34,7 +34,8 @@ class Job {
   // anything of the job. Writes messages to the log, output of the ranks to the terminal.
   int Run();
 
-  // Acts as if this process had received the signal; `by`: the sender, if known. Thread-safe.
+  // Acts as if this process had received the signal; `by`: who asks for it by a command or a key;
+  // "": the process received it. Thread-safe.
   void Signal(int signal, const std::string& by = "");
 
   // Returns the handlers of requests from other processes, valid while this object exists.

@@ -19,7 +19,7 @@ class JobSignals {
   JobSignals(JobParts& parts, AttemptRun& run, JobRunner& runner, Suspension& suspension)
       : parts_(parts), run_(run), runner_(runner), suspension_(suspension) {}
 
-  // `by`: the sender, if known.
+  // `by`: who asks by a command or a key; "": the process received the signal.
   void Take(int signal, const std::string& by, Loop::Time at);
 
  private:

@@ -15,7 +15,7 @@ namespace autodist::control {
 
 // Called on threads of the server; must not block.
 struct JobRequests {
-  // `by`: the sender, as reports name it.
+  // `by`: the sender, as reports name it; never empty.
   std::function<void(int signal, const std::string& by)> signal;
 
   // Returns the current status. Called for each request, because a job of thousands of ranks

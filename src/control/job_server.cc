@@ -18,6 +18,7 @@
 #include "autodist/v1/job.grpc.pb.h"
 #include "base/exceptions.h"
 #include "base/unix_socket.h"
+#include "base/utf8.h"
 #include "control/job_calls.h"
 #include "control/job_socket.h"
 #include "rpc/server.h"
@@ -36,6 +37,8 @@ constexpr milliseconds kLookInterval{1000};
 
 // In bytes: most are small, but a shell may have expanded one pattern to a thousand names.
 constexpr size_t kLargestRequest = 1 << 20;
+
+constexpr size_t kMaxSender = 100;  // bytes of the name that messages and reports show
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -193,7 +196,8 @@ class JobServer::Service final : public v1::JobService::CallbackService {
       const std::lock_guard lock(mutex_);
       if (ended_ || closed_) return has_ended_;
     }
-    requests_.signal(signal, request.by());
+    const std::string by = base::Truncated(base::Printable(request.by()), kMaxSender);
+    requests_.signal(signal, by.empty() ? "a program without a name" : by);
     return grpc::Status::OK;
   }
 

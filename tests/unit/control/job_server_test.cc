@@ -156,6 +156,22 @@ TEST_F(JobServerTest, ForwardsSignals) {
   EXPECT_THAT(senders_, testing::Each("a test"));
 }
 
+TEST_F(JobServerTest, TheSenderOfASignalHasAPrintableName) {
+  const auto server = Start("job-1");
+  const auto client = JobClient::Connect("job-1");
+  ASSERT_TRUE(client.ok()) << client.status();
+  for (const std::string& by :
+       {std::string(), std::string("a\n\x1b[2Jb"), std::string(9'999, 'x')}) {
+    EXPECT_TRUE(client->Signal(SIGINT, by).ok());
+  }
+  const std::lock_guard lock(mutex_);
+  ASSERT_EQ(senders_.size(), 3);
+  EXPECT_EQ(senders_[0], "a program without a name");
+  EXPECT_EQ(senders_[1], "a\\n\\x1b[2Jb");
+  EXPECT_THAT(senders_[2], AllOf(testing::StartsWith("xxxx"), testing::EndsWith("…")));
+  EXPECT_LE(senders_[2].size(), 100);
+}
+
 TEST_F(JobServerTest, RefusesOtherSignals) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
