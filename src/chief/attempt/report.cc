@@ -406,7 +406,8 @@ std::string OthersReport(const Attempt& attempt, bool named) {
       {state.ended_by_stop_signal(), "ended on " + signal},
       {state.ended_after_stop_signal(), "exited after " + signal},
       {state.ended_by_kill(), "needed SIGKILL"},
-      {state.ended_before(), by(state.ended_before(), "ended by itself", "ended by themselves")},
+      {state.ended_before(),
+       by(state.ended_before(), "ended before it was stopped", "ended before they were stopped")},
       {static_cast<int>(state.lost()), std::string(by(state.lost(), "was on ", "were on ")) +
                                            by(state.lost_nodes(), "a lost node", "lost nodes")},
       {static_cast<int>(state.running()), "may still run"}};

@@ -604,15 +604,15 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
     exit.set_rank(rank);
     attempt_.state().RankExited(exit);
   }
-  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 ended by itself, 3 may still run"))
+  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 ended before it was stopped, 3 may still run"))
       << Report();
   exit.set_rank(1);
   exit.set_signal(SIGUSR1);
   attempt_.state().RankExited(exit);
   attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
-  EXPECT_TRUE(
-      Report().ends_with("\n  other ranks: 1 ended on SIGUSR1, 1 ended by itself, 2 were on a lost "
-                         "node"))
+  EXPECT_TRUE(Report().ends_with(
+      "\n  other ranks: 1 ended on SIGUSR1, 1 ended before it was stopped, 2 were on a lost "
+      "node"))
       << Report();
 }
 
@@ -679,15 +679,19 @@ TEST_F(EndReportTest, TheOtherRanksAreCounted) {
       {{exit(0, 0), exit(1, 0), exit(2, 0), exit(3, 9)},
        false,
        {exit(4, 9)},
-       "1 other rank ended by itself"},
+       "1 other rank ended before it was stopped"},
       {{exit(4, 9)},
        false,
        {exit(0, 9), exit(1, 9), exit(2, 9), exit(3, 9)},
-       "all others ended by themselves"},
+       "all others ended before they were stopped"},
+      {{exit(0, 0), exit(1, 0), exit(2, 0), exit(3, 9)},
+       false,
+       {exit(4, 0, SIGUSR2)},  // of another program
+       "1 other rank ended before it was stopped"},
       {{exit(4, 9)},
        false,
        {exit(0, 9), exit(1, 9), exit(2, 0, SIGUSR1), exit(3, 0, SIGKILL)},
-       "other ranks: 1 ended on SIGUSR1, 1 needed SIGKILL, 2 ended by themselves"},
+       "other ranks: 1 ended on SIGUSR1, 1 needed SIGKILL, 2 ended before they were stopped"},
   };
   for (const Row& row : rows) {
     Attempt attempt{1, plan_, {0, 1, 2}, "logs", SIGUSR1, std::chrono::milliseconds(0), {}};
