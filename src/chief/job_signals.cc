@@ -93,7 +93,8 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
   const auto report = [&](const std::string& what) {
     parts_.console.Log(LogLevel::kInfo, name + ": " + what);
   };
-  const bool one = run_.state().running() == 1;
+  const uint32_t running = run_.state().running();
+  const bool one = running == 1;
   switch (action) {
     case Action::kStop:
       report((one ? "the rank has " : "the ranks have ") +
@@ -108,12 +109,13 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
       return parts_.nodes.StopRanks(std::chrono::milliseconds(0));
     case Action::kGiveUp:
       return report(kNoMore);
-    case Action::kNone: {  // the first signal, while ranks end
+    case Action::kNone: {  // the first signal, while ranks end or have ended
       const bool prevents = runner_.MayRestart();
       run_.state().Interrupted(signal, by);  // may explain an eviction
-      return report(std::string(prevents ? "no further restart"
-                                : one    ? "the rank is being stopped"
-                                         : "the ranks are being stopped") +
+      return report(std::string(prevents       ? "no further restart"
+                                : running == 0 ? "the job is ending"
+                                : one          ? "the rank is being stopped"
+                                               : "the ranks are being stopped") +
                     "; repeat to kill the remaining processes");
     }
   }

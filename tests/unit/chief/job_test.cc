@@ -269,6 +269,26 @@ TEST_F(JobTest, ASignalThatPreventsNoRestartDoesNotSayThatItDoes) {
   EXPECT_THAT(messages_, HasSubstr("SIGTERM: the ranks are being stopped; repeat to kill"));
 }
 
+TEST_F(JobTest, ASignalAfterAllRanksHaveEndedNamesNoRanks) {
+  nodes_[1].stays = true;
+  AllExit(seconds(5), 0);
+  Signal(seconds(6), SIGTERM);
+  Run();
+  EXPECT_THAT(messages_,
+              HasSubstr("SIGTERM: the job is ending; repeat to kill the remaining processes\n"));
+  EXPECT_THAT(messages_, Not(HasSubstr("being stopped")));
+}
+
+TEST_F(JobTest, ASignalAfterAFailedJobHasEndedNamesNoRanks) {
+  nodes_[1].stays = true;
+  loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
+  Signal(seconds(6), SIGTERM);
+  EXPECT_EQ(Run(), 7);
+  EXPECT_THAT(messages_,
+              HasSubstr("SIGTERM: the job is ending; repeat to kill the remaining processes\n"));
+  EXPECT_THAT(messages_, Not(HasSubstr("being stopped")));
+}
+
 TEST_F(JobTest, OnlyALostNodeLeadsToARestartByMinNodes) {
   options_.launch.request.set_min_nodes(1);
   nodes_[0].ranks_ignore_stop = true;
