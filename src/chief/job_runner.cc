@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 
 // The time for agents to exit after everything they ran has ended.
 constexpr milliseconds kGoneLimit{3'000};
+constexpr size_t kNamedAtEnd = 10;  // nodes that may still have something; no later message does
 // The time for connected nodes to receive that autodist waits no longer.
 constexpr milliseconds kLastWordLimit{500};
 // A shorter wait is not reported.
@@ -346,7 +347,7 @@ bool JobRunner::NamesWhatIsLeft(uint32_t node) const {
          !run_.attempt().left(static_cast<uint32_t>(member - members.begin())).processes().empty();
 }
 
-// "rank 3 on node2", or "ranks on node2, node4"; "": none runs.
+// "rank 3 on node2", or "ranks on node2 and node4"; "": none runs.
 std::string JobRunner::RunningRanks() const {
   const Attempt& attempt = run_.attempt();
   std::vector<std::string> addresses;
@@ -426,15 +427,17 @@ void JobRunner::WarnOfStayingAgents() {
   if (!silent.empty()) {
     const std::string clean = CommandForNodes("clean", parts_.options.request());
     parts_.console.Log(LogLevel::kWarning,
-                       base::AFewOf(silent) +
+                       base::AFewOf(silent, kNamedAtEnd) +
                            ": no agent there confirmed that the job ended; what may be left ends "
                            "with its lease" +
                            (clean.empty() ? "" : ", or by `" + clean + "`"));
   }
-  if (!departures_.over()) return;
-  for (const uint32_t node : departures_.staying()) {
-    parts_.console.Log(LogLevel::kWarning, parts_.AddressOf(node) + ": the agent has not gone");
-  }
+  if (!departures_.over() || departures_.staying().empty()) return;
+  std::vector<std::string> staying;
+  for (const uint32_t node : departures_.staying()) staying.push_back(parts_.AddressOf(node));
+  parts_.console.Log(LogLevel::kWarning, base::AFewOf(staying, kNamedAtEnd) +
+                                             (staying.size() == 1 ? ": the agent has not gone"
+                                                                  : ": the agents have not gone"));
 }
 
 }  // namespace autodist::chief

@@ -253,6 +253,13 @@ TEST_F(JobTest, CtrlCThreeTimesStopsWaitingForAgentsToo) {
   EXPECT_THAT(messages_, testing::Not(HasSubstr("the agent has not gone")));
 }
 
+TEST_F(JobTest, AgentsThatStayAreNamedTogether) {
+  for (const uint32_t node : {0u, 1u, 2u}) nodes_[node].stays = true;
+  AllExit(seconds(5), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.1, 10.0.0.2 and node3: the agents have not gone\n"));
+}
+
 TEST_F(JobTest, CtrlCDuringTheEndOfAFailedJobKills) {
   nodes_[0].ranks_ignore_stop = true;
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
