@@ -1,22 +1,16 @@
 #include "chief/fetch/fetch_text.h"
 
-#include <algorithm>
-
 #include "autodist/status.h"
+#include "base/a_few_of.h"
 #include "base/quantity.h"
 
 namespace autodist::chief {
 namespace {
 
-constexpr int kMaxNamed = 8;  // nodes
+constexpr size_t kMaxNamed = 8;  // nodes
 
 std::string Names(const v1::NodeIssue& issue) {
-  std::string text;
-  for (int i = 0; i < std::min(issue.nodes_size(), kMaxNamed); ++i) {
-    text += (i == 0 ? "" : ", ") + issue.nodes(i);
-  }
-  const int more = issue.nodes_size() - kMaxNamed;
-  return more > 0 ? text + " and " + base::Count(static_cast<size_t>(more), "more node") : text;
+  return base::AFewOf({issue.nodes().begin(), issue.nodes().end()}, kMaxNamed);
 }
 
 std::string SumOf(const v1::JobFiles& files) {

@@ -164,6 +164,15 @@ TEST_F(JobFetchTest, EachNodeHasAFolderAndTheAnswerHasTotals) {
   EXPECT_EQ(files.failures_size() + files.warnings_size(), 0);
 }
 
+TEST(FetchTextTest, AFewOfManyNodesAreNamed) {
+  v1::JobFiles files;
+  v1::NodeIssue& failure = *files.add_failures();
+  failure.set_what("cut off");
+  for (int i = 0; i < 10; ++i) failure.add_nodes("n" + std::to_string(i));
+  EXPECT_EQ(FetchText(files)[0].text,
+            "n0, n1, n2, n3, n4, n5, n6, n7 and 2 others: incomplete: cut off");
+}
+
 TEST(FetchTextTest, TheChiefsOwnNodeSharesNoFolder) {
   struct Case {
     bool own;
