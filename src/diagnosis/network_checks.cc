@@ -2,10 +2,13 @@
 // reach each other.
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <absl/strings/str_join.h>
+#include "base/a_few_of.h"
 #include "base/ip_address.h"
 #include "base/quantity.h"
 #include "diagnosis/issue_list.h"
@@ -34,15 +37,11 @@ std::string InterfaceNames(const v1::NodeInfo& facts) {
   return names.empty() ? "none" : absl::StrJoin(names, ", ");
 }
 
-// "a, b and c".
-std::string Listed(const Evidence& evidence, const std::set<uint32_t>& nodes) {
-  std::string text;
-  size_t left = nodes.size();
-  for (const uint32_t node : nodes) {
-    --left;
-    text += (text.empty() ? "" : left == 0 ? " and " : ", ") + NameOf(evidence, node);
-  }
-  return text;
+std::string NamesOf(const Evidence& evidence, const std::set<uint32_t>& nodes) {
+  constexpr size_t kMaxNamed = 8;
+  std::vector<std::string> names;
+  for (const uint32_t node : nodes) names.push_back(NameOf(evidence, node));
+  return base::AFewOf(names, kMaxNamed);
 }
 
 // Checks the address that the node reports for its ranks; `owners` has those of other nodes.
@@ -223,10 +222,10 @@ void CheckMachines(const Evidence& evidence, IssueList& issues) {
   for (const auto& [first, nodes] : nodes_of) {
     if (nodes.size() < 2) continue;
     const std::string& name = FactsOf(evidence, first).hostname();
-    issues.AddForAll(
-        v1::CHECK_NAME, v1::CHECK_RESULT_BAD, nodes,
-        Listed(evidence, nodes) + " are the same machine" + (name.empty() ? "" : " (" + name + ")"),
-        "list it once, with all its devices");
+    issues.AddForAll(v1::CHECK_NAME, v1::CHECK_RESULT_BAD, nodes,
+                     NamesOf(evidence, nodes) + " are the same machine" +
+                         (name.empty() ? "" : " (" + name + ")"),
+                     "list it once, with all its devices");
   }
 }
 
