@@ -10,6 +10,15 @@ constexpr size_t kMaxCharacter = 4;  // bytes
 
 bool ContinuesCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
+// Returns where the character begins that a cut at this offset would split; `at` if it splits none,
+// as among bytes that are not UTF-8.
+size_t CharacterBegin(std::string_view text, size_t at) {
+  for (size_t before = 1; before < kMaxCharacter && before <= at; ++before) {
+    if (Utf8CharacterLength(text.substr(at - before)) > before) return at - before;
+  }
+  return at;
+}
+
 // `lines`: keeps the characters that separate lines and columns.
 std::string WithoutControl(std::string_view text, bool lines) {
   std::string printable;
@@ -90,20 +99,14 @@ std::string ToUtf8(std::string_view text, size_t limit) {
 
 std::string_view FirstCharacters(std::string_view text, size_t limit) {
   if (text.size() <= limit) return text;
-  // Bytes that are not UTF-8 are cut anywhere.
-  for (size_t size = limit; size > 0 && limit - size < kMaxCharacter; --size) {
-    if (!ContinuesCharacter(text[size])) return text.substr(0, size);
-  }
-  return text.substr(0, limit);
+  return text.substr(0, CharacterBegin(text, limit));
 }
 
 std::string_view LastCharacters(std::string_view text, size_t limit) {
   if (text.size() <= limit) return text;
-  text.remove_prefix(text.size() - limit);
-  for (size_t i = 0; i < std::min(kMaxCharacter, text.size()); ++i) {
-    if (!ContinuesCharacter(text[i])) return text.substr(i);
-  }
-  return text;
+  const size_t cut = text.size() - limit;
+  const size_t begin = CharacterBegin(text, cut);
+  return text.substr(begin == cut ? cut : begin + Utf8CharacterLength(text.substr(begin)));
 }
 
 std::string Truncated(std::string_view text, size_t limit) {

@@ -17,7 +17,8 @@ bool IsInvisible(uint32_t code);
 
 bool IsUtf8(std::string_view text);
 
-// Returns the beginning of `text` of at most `limit` bytes that does not end within a character.
+// Returns the beginning of `text` of at most `limit` bytes that does not end within a character; ""
+// if the first one is longer.
 std::string_view FirstCharacters(std::string_view text, size_t limit);
 // The end of at most `limit` bytes, which does not begin within a character.
 std::string_view LastCharacters(std::string_view text, size_t limit);

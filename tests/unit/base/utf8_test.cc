@@ -40,6 +40,12 @@ TEST(Utf8Test, TextIsCutBetweenCharacters) {
       {"a😀b", 5, "a😀", "😀b", "a…"},
       {"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80", "\x80\x80…"},
       {"abc", 0, "", "", "…"},
+      {"é", 1, "", "", "…"},
+      {"éé", 1, "", "", "…"},
+      {"😀b", 3, "", "b", "…"},
+      {"b😀", 3, "b", "", "…"},
+      {"😀", 2, "", "", "…"},
+      {"\x80\x80", 1, "\x80", "\x80", "…"},
   };
   for (const Row& row : rows) {
     EXPECT_EQ(FirstCharacters(row.text, row.limit), row.first) << row.text << row.limit;
