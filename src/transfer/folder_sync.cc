@@ -308,7 +308,7 @@ Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
     AD_RETURN_IF_ERROR(LetGet(stream, wanted, *source, stop));
     for (const uint64_t index : wanted) passed.erase(index);
     const std::lock_guard lock(mutex_);
-    for (const uint64_t index : passed) totals_.passed[index] = tree_.entries[index].size;
+    for (const uint64_t index : passed) totals_.passed.Add({index, tree_.entries[index].size});
     totals_.nodes_passed += passed.empty() ? 0 : 1;
     totals_.nodes_missed += wanted.empty() ? 0 : 1;
   }
@@ -353,28 +353,35 @@ Status FolderSync::SendFile(SyncStream& stream, uint64_t index, files::Digest* d
     if (!stream.Write(request)) return stream.End();
   }
   const std::lock_guard lock(mutex_);
-  totals_.sent[index] = sent;
+  totals_.sent.Add({index, sent});
   return OkStatus();
 }
 
 void FolderSync::ShowWanted(uint32_t node_rank, const std::vector<uint64_t>& wanted) {
   if (wanted.empty()) return;
-  const std::lock_guard lock(mutex_);
-  ++nodes_wanting_;
-  for (const uint64_t index : wanted) wanted_[index] = tree_.entries[index].size;
-  progress_->Sends(SendsText(wanted_, nodes_wanting_));
-  std::erase_if(warnings_, [&](const NodeWarning& warning) {
-    const bool concerns = warning.nodes.contains(node_rank);
-    if (concerns) progress_->Log(base::LogLevel::kWarning, warning.text);
-    return concerns;
-  });
+  std::vector<std::string> warnings;
+  {
+    const std::lock_guard lock(mutex_);
+    ++nodes_wanting_;
+    for (const uint64_t index : wanted) wanted_.Add({index, tree_.entries[index].size});
+    progress_->Sends(SendsText(wanted_, nodes_wanting_));
+    std::erase_if(warnings_, [&](NodeWarning& warning) {
+      const bool concerns = warning.nodes.contains(node_rank);
+      if (concerns) warnings.push_back(std::move(warning.text));
+      return concerns;
+    });
+  }
+  // Unlocked, because a terminal may be slow.
+  for (const std::string& text : warnings) progress_->Log(base::LogLevel::kWarning, text);
 }
 
 // Says for the first node that lacks much which of it jobs have written, before it is sent.
 void FolderSync::NameLargeOutputs(const std::vector<uint64_t>& wanted) {
   if (!options_.jobs || BytesOf(wanted, tree_) < kLargeOutputs) return;
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(outputs_named_, true)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(outputs_named_, true)) return;
+  }
   const std::string text = LargeOutputsText(tree_, wanted, options_.jobs());
   if (!text.empty()) progress_->Log(base::LogLevel::kWarning, text);
 }

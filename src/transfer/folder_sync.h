@@ -115,9 +115,9 @@ class FolderSync {
   std::chrono::steady_clock::time_point begun_at_;
   std::optional<SyncProgress> progress_;  // from the first node's call to the end of the last
   std::map<uint64_t, std::shared_future<Result<std::string>>> digests_;  // by entry
-  std::map<uint64_t, uint64_t> wanted_;  // bytes of the files that nodes lack, by entry
-  size_t nodes_wanting_ = 0;             // nodes that lack files
-  std::vector<NodeWarning> warnings_;    // not logged yet
+  FileSum wanted_;                                                       // files that nodes lack
+  size_t nodes_wanting_ = 0;                                             // nodes that lack files
+  std::vector<NodeWarning> warnings_;                                    // not logged yet
   SyncTotals totals_;
   NodesByPath extra_;               // files that are not here
   std::set<uint32_t> open_to_all_;  // nodes where all users can write in the folder

@@ -16,18 +16,24 @@ constexpr size_t kNamedFiles = 3;  // of the nodes with the same ones
 constexpr size_t kNamedNodes = 4;
 constexpr size_t kMaxNamedGroups = 3;
 
-std::string FilesAndBytes(const std::map<uint64_t, uint64_t>& entries) {
-  uint64_t bytes = 0;
-  for (const auto& [index, size] : entries) bytes += size;
-  return base::Count(entries.size(), "file") + ", " + base::Bytes(bytes);
-}
-
 std::string SomeOf(std::vector<std::string> names, size_t limit) {
   for (std::string& name : names) name = base::Printable(name);
   return base::AFewOf(names, limit);
 }
 
 }  // namespace
+
+void FileSum::Add(File file) {
+  if (file.entry >= counted_.size()) counted_.resize(file.entry + 1);
+  if (counted_[file.entry]) return;
+  counted_[file.entry] = true;
+  ++files_;
+  bytes_ += file.bytes;
+}
+
+std::string FileSum::Text() const {
+  return base::Count(files_, "file") + ", " + base::Bytes(bytes_);
+}
 
 std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::duration<double> took) {
   char time[32];
@@ -36,11 +42,11 @@ std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::dura
   const std::string passed = "passed on to " + base::Count(totals.nodes_passed, "node");
   if (!totals.sent.empty()) {
     const bool once = relays && totals.nodes_sent == 1;
-    text = "synced: " + FilesAndBytes(totals.sent) + " sent " +
+    text = "synced: " + totals.sent.Text() + " sent " +
            (once ? "once" : "to " + base::Count(totals.nodes_sent, "node")) +
            (totals.nodes_passed > 0 ? ", " + passed : "") + time;
   } else if (totals.nodes_passed > 0) {
-    text = "synced: " + FilesAndBytes(totals.passed) + " " + passed + time;
+    text = "synced: " + totals.passed.Text() + " " + passed + time;
   }
   if (totals.nodes_missed > 0) {
     text += "; " + base::Count(totals.nodes_missed, "node") +
@@ -52,8 +58,8 @@ std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::dura
   return text;
 }
 
-std::string SendsText(const std::map<uint64_t, uint64_t>& wanted, size_t nodes) {
-  return "syncing " + FilesAndBytes(wanted) + " to " + base::Count(nodes, "node");
+std::string SendsText(const FileSum& wanted, size_t nodes) {
+  return "syncing " + wanted.Text() + " to " + base::Count(nodes, "node");
 }
 
 std::string WaitsText(const std::string& what, size_t nodes, bool busy,

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -13,22 +14,44 @@
 
 namespace autodist::transfer {
 
+// Counts files, each only once, and their bytes. Not thread-safe.
+class FileSum {
+ public:
+  struct File {
+    uint64_t entry;  // of the tree
+    uint64_t bytes;
+  };
+  FileSum(std::initializer_list<File> files = {}) {
+    for (const File& file : files) Add(file);
+  }
+
+  void Add(File file);
+  bool empty() const { return files_ == 0; }
+  // "2 files, 3.0 kB"
+  std::string Text() const;
+
+ private:
+  std::vector<bool> counted_;  // by entry
+  size_t files_ = 0;
+  uint64_t bytes_ = 0;
+};
+
 // What a synchronization has done on all nodes.
 struct SyncTotals {
-  std::map<uint64_t, uint64_t> sent = {};    // bytes of content from here, by entry of the tree
-  std::map<uint64_t, uint64_t> passed = {};  // the same from the relaying node
-  size_t nodes_sent = 0;                     // nodes with differences
-  size_t nodes_passed = 0;                   // nodes that got files from the relaying node
-  size_t nodes_missed = 0;                   // nodes that could not get all files there
-  size_t nodes_sharing = 0;                  // nodes with the same folder
+  FileSum sent = {};         // content from here
+  FileSum passed = {};       // the same from the relaying node
+  size_t nodes_sent = 0;     // nodes with differences
+  size_t nodes_passed = 0;   // nodes that got files from the relaying node
+  size_t nodes_missed = 0;   // nodes that could not get all files there
+  size_t nodes_sharing = 0;  // nodes with the same folder
 };
 
 // "synced: 2 files, 3.0 kB sent to 2 nodes in 0.1 s". `relays`: one node gets them from here.
 std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::duration<double> took);
 
-// "syncing 2 files, 3.0 kB to 1 node". `wanted`: bytes of the files that nodes lack, by entry of
-// the tree; `nodes`: those that lack one of them. Both as far as nodes have been compared.
-std::string SendsText(const std::map<uint64_t, uint64_t>& wanted, size_t nodes);
+// "syncing 2 files, 3.0 kB to 1 node". `wanted`: the files that nodes lack; `nodes`: those that
+// lack one of them. Both as far as nodes have been compared.
+std::string SendsText(const FileSum& wanted, size_t nodes);
 
 // "comparing 3 files, 2.0 kB with 1 of 2 nodes; connecting to host3": what is done before content
 // is sent. `busy`: whether a node is being compared; `unreached`: the addresses of the nodes that

@@ -42,6 +42,17 @@ TEST(SendsTextTest, CountsWhatNodesLackAndTheseNodes) {
   EXPECT_EQ(SendsText({{0, 1'000}, {4, 2'000}}, 7), "syncing 2 files, 3.0 kB to 7 nodes");
 }
 
+TEST(FileSumTest, CountsEachFileOnce) {
+  FileSum sum;
+  EXPECT_TRUE(sum.empty());
+  EXPECT_EQ(sum.Text(), "0 files, 0 bytes");
+  for (int node = 0; node < 3; ++node) {
+    for (const uint64_t entry : {70, 2, 70}) sum.Add({entry, 1'000});
+  }
+  EXPECT_FALSE(sum.empty());
+  EXPECT_EQ(sum.Text(), "2 files, 2.0 kB");
+}
+
 TEST(NamesByNodeTest, NodesWithTheSameFilesAreTogether) {
   const std::vector<std::string> hosts = {"host1", "host2", "host3"};
   EXPECT_EQ(NamesByNode({}, hosts), "");
