@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,8 +37,9 @@ class LaunchProgress {
   // Call before anything is launched.
   void OnState(Entered entered) { entered_ = std::move(entered); }
 
-  // Creates the progress of nodes that are all ready.
-  explicit LaunchProgress(const std::vector<std::string>& addresses);
+  // Creates the progress of nodes that are all ready. `now`: replaced by tests.
+  explicit LaunchProgress(const std::vector<std::string>& addresses,
+                          std::function<Clock::time_point()> now = Clock::now);
 
   // Restarts the progress of these nodes only.
   void Begin(const std::vector<uint32_t>& nodes);
@@ -45,20 +47,29 @@ class LaunchProgress {
   void SendingAgent(uint32_t node, uint64_t sent, uint64_t total);  // bytes
 
   // Formats the nodes that are not ready: "node3 (connecting), node4 (sending the agent, 4.1 MB of
-  // 11 MB) and 2 others". Slow states have a coarse time: "for 20 s", "for 2 min". "" if all are
-  // ready, and while files are synced, which has a progress bar.
+  // 11 MB) and 2 others". Slow states have a coarse time: "for 20 s", "for 2 min". While a login is
+  // retried, the reason is shown, with the time since it failed for that reason first. "" if all
+  // are ready, and while files are synced, which has a progress bar.
   std::string WaitingFor() const;
 
  private:
+  struct Step {
+    State state = State::kReady;
+    Clock::time_point since;
+  };
   struct Node {
     std::string address;
-    State state = State::kReady;
+    Step step = {};
+    std::optional<Step> retried = {};  // the failure after which the login is retried
     uint64_t sent = 0;
     uint64_t total = 0;
-    Clock::time_point since = Clock::now();  // when it entered this state
   };
-  static std::string Describe(const Node& node);
+  void Move(Node& node, State state) const;  // mutex_ held
+  Step ShownStep(const Node& node) const;
+  std::string Describe(const Node& node) const;
+  std::string For(Clock::time_point since) const;
 
+  const std::function<Clock::time_point()> now_;
   Entered entered_;  // may be empty
   mutable std::mutex mutex_;
   std::vector<Node> nodes_;  // guarded by mutex_

@@ -247,7 +247,9 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node,
     // A node whose login shell has run is not booting.
     const bool wait = patience.count() > 0 && step == v1::CHECK_LOGIN;
     if (link.ok() || !wait || !reach::MayBeBooting(link.status().code())) return link;
-    Enter(node.node_rank(), LaunchProgress::State::kBooting);
+    if (!reach::IsBusy(link.status().code())) {
+      Enter(node.node_rank(), LaunchProgress::State::kBooting);
+    }
     if (!reach::WaitBeforeRetry(backoff.Next(), up_by, stop_.get_token())) {
       return stop_.stop_requested()
                  ? link.status()
@@ -383,9 +385,11 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
   };
   const bool in_container = how.has_program() || how.ssh().has_container();
   if (command.installs) {
-    Enter(session.node_rank, in_container          ? LaunchProgress::State::kInContainer
-                             : stream->logged_in() ? LaunchProgress::State::kLoggedIn
-                                                   : LaunchProgress::State::kInSsh);
+    if (how.has_ssh()) {
+      Enter(session.node_rank,
+            stream->logged_in() ? LaunchProgress::State::kLoggedIn : LaunchProgress::State::kInSsh);
+    }
+    if (in_container) Enter(session.node_rank, LaunchProgress::State::kInContainer);
   } else {
     starting();
   }

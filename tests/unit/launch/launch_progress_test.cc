@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
+#include <vector>
+
 namespace autodist::launch {
 namespace {
 
@@ -9,7 +13,8 @@ using State = LaunchProgress::State;
 
 class LaunchProgressTest : public testing::Test {
  protected:
-  LaunchProgress progress_{{"a", "b", "c", "d", "e"}};
+  LaunchProgress::Clock::time_point now_;
+  LaunchProgress progress_{{"a", "b", "c", "d", "e"}, [this] { return now_; }};
 };
 
 TEST_F(LaunchProgressTest, NothingIsAwaitedBeforeTheStart) {
@@ -42,6 +47,57 @@ TEST_F(LaunchProgressTest, NodesAreNamedWithTheirStep) {
   EXPECT_EQ(progress_.WaitingFor(), "c (checking the node and preparing the ranks' environment)");
   progress_.Enter(2, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "");
+}
+
+TEST_F(LaunchProgressTest, ALoginThatIsRetriedIsShownWithItsTime) {
+  struct Row {
+    State failure;
+    std::vector<State> retry;
+    std::string shown;
+  };
+  const Row rows[] = {
+      {State::kLoginRefused, {State::kLoggingIn}, "logins are refused for now, retrying"},
+      {State::kLoginRefused,
+       {State::kLoggingIn, State::kInSsh},
+       "logins are refused for now, retrying"},
+      {State::kBooting, {State::kLoggingIn}, "not reached yet, retrying"},
+      {State::kBooting, {State::kConnecting, State::kInContainer}, "not reached yet, retrying"},
+  };
+  for (const Row& row : rows) {
+    progress_.Begin({1});
+    progress_.Enter(1, row.failure);
+    for (int i = 0; i < 40; ++i) {
+      const std::string time = i < 10 ? "" : i < 30 ? ", for 20 s" : ", for 1 min";
+      EXPECT_EQ(progress_.WaitingFor(), "b (" + row.shown + time + ")");
+      for (const State state : row.retry) {
+        progress_.Enter(1, state);
+        EXPECT_EQ(progress_.WaitingFor(), "b (" + row.shown + time + ")");
+      }
+      now_ += std::chrono::seconds(2);
+      progress_.Enter(1, row.failure);
+    }
+    // A failure of another kind begins again.
+    const bool refused = row.failure == State::kLoginRefused;
+    progress_.Enter(1, refused ? State::kBooting : State::kLoginRefused);
+    EXPECT_EQ(progress_.WaitingFor(), refused ? "b (not reached yet, retrying)"
+                                              : "b (logins are refused for now, retrying)");
+    progress_.Enter(1, State::kLoggingIn);
+    progress_.Enter(1, State::kLoggedIn);
+    EXPECT_EQ(progress_.WaitingFor(), "b (logged in; its login shell has not run anything yet)");
+    progress_.Enter(1, State::kLoggingIn);
+    EXPECT_EQ(progress_.WaitingFor(), "b (connecting and logging in)");
+  }
+}
+
+TEST_F(LaunchProgressTest, ARetryThatTakesLongIsShownAsItIs) {
+  progress_.Begin({1});
+  progress_.Enter(1, State::kLoginRefused);
+  progress_.Enter(1, State::kInSsh);
+  now_ += std::chrono::seconds(25);
+  EXPECT_EQ(progress_.WaitingFor(),
+            "b (ssh has not logged in, or the login shell has not run anything yet, for 20 s)");
+  progress_.Enter(1, State::kLoginRefused);
+  EXPECT_EQ(progress_.WaitingFor(), "b (logins are refused for now, retrying, for 20 s)");
 }
 
 TEST_F(LaunchProgressTest, OfManyNodesThoseThatHaveStartedAreNamed) {
