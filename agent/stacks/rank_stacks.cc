@@ -13,6 +13,7 @@
 #include "agent/stacks/nccl_ras.h"
 #include "agent/stacks/other_processes.h"
 #include "agent/stacks/stacks.h"
+#include "agent/stacks/tcp_sockets.h"
 #include "base/deadline.h"
 #include "base/ip_address.h"
 #include "base/parallel.h"
@@ -147,6 +148,11 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
   auto nccl = base::Async([ras, running] { return Ask(ras, running); }).share();
   const std::set<uint32_t> recording =
       wanted.flight_records() ? RecordingRanks(files) : std::set<uint32_t>();
+  // The first of two looks counts retransmissions after its programs, and the second one before, so
+  // that programs stop no rank between both.
+  const TcpTraffic before = wanted.watch() ? TcpTraffic() : ReadTcpTraffic();
+  const StackOptions options{.programs = wanted.programs(),
+                             .counted = wanted.watch() ? nullptr : &before};
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
   std::vector<std::string> stacks(ranks.size());
   const auto send_rank = [&](size_t i, FlightRecord record) {
@@ -156,8 +162,7 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
                 .flight_record = std::move(record.bytes)});
   };
   base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
-    stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment,
-                              {.programs = wanted.programs()});
+    stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment, options);
     const uint32_t rank = ranks[i].first;
     if (recording.contains(rank)) return;
     send_rank(i, ReadFlightRecord(files, rank).value_or(FlightRecord()));

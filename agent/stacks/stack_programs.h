@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/stacks/tcp_sockets.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/session.pb.h"
 #include "base/deadline.h"
@@ -77,6 +78,9 @@ inline constexpr std::chrono::seconds kStackProgramLimit{25};  // per process
 struct StackOptions {
   v1::CollectStacks::Programs programs = v1::CollectStacks::PROGRAMS_UNSPECIFIED;
   std::chrono::milliseconds limit = kStackProgramLimit;  // of a program, for one process
+  // As of when retransmissions are counted; null: after the programs. Data for ranks that programs
+  // stop is sent again.
+  const TcpTraffic* counted = nullptr;
 };
 
 struct LookedAt {

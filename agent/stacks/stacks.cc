@@ -380,13 +380,13 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
     if (shown.back().by_programs) looked_at.push_back(shown.back().process);
   }
   std::map<pid_t, std::string> stacks = programs.StacksOf(looked_at);
-  // Ranks that programs stop do not read, and what is sent to them is sent again.
-  const TcpTraffic traffic_then = looked_at.empty() ? traffic : ReadTcpTraffic();
+  const TcpTraffic after = options.counted ? TcpTraffic() : ReadTcpTraffic();
+  const TcpTraffic& counted = options.counted ? *options.counted : after;
   std::string text = programs.WhyNone();
   for (const Shown& one : shown) {
     if (text.size() > kMaxTextLength) break;
-    text += one.text + Indented(SentAgainBy(one.process.pid, traffic_then), "  ") +
-            stacks[one.process.pid];
+    text +=
+        one.text + Indented(SentAgainBy(one.process.pid, counted), "  ") + stacks[one.process.pid];
     if (one.by_programs && HasEnded(one.process)) text += "  has ended meanwhile\n";
   }
   return base::ToUtf8(Cut(std::move(text), kMaxTextLength));

@@ -9,7 +9,8 @@
 
 namespace autodist::why {
 
-// Compares two samples. Absent: no loss, or only one sample.
+// Compares two samples, between which agents have stopped no rank. Absent: no loss, or only one
+// sample.
 std::optional<v1::Issue> SentAgainCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
 }  // namespace autodist::why

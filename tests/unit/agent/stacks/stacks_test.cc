@@ -185,6 +185,26 @@ TEST_F(StacksTest, GdbIsUsedForAPythonThatPySpyCannotRead) {
   EXPECT_THAT(text, Not(HasSubstr("stacks by py-spy:")));
 }
 
+TEST_F(StacksTest, RetransmissionsAreCountedAsOfTheGivenTime) {
+  Start({"python3", "-c",
+         "import os, socket, time; s = socket.socket(); print('ready'); "
+         "print(os.fstat(s.fileno()).st_ino, flush=True); time.sleep(1000)"});
+  const uint64_t socket = std::stoull(Line());
+  SocketTraffic sent;
+  sent.peer = "10.0.0.3";
+  sent.sent = 170;
+  sent.sent_again = 4;
+  sent.unanswered = 2;
+  const TcpTraffic earlier = {{socket, sent}};
+  const auto as_of = [&](const TcpTraffic* counted) {
+    return ProcessStacks(pid_, *supervisor_, environment_,
+                         {.programs = v1::CollectStacks::PROGRAMS_NONE, .counted = counted});
+  };
+  EXPECT_THAT(as_of(&earlier),
+              HasSubstr("\n  sent again to 10.0.0.3: 4 of 170 segments, unanswered 2\n"));
+  EXPECT_THAT(as_of(nullptr), Not(HasSubstr("sent again")));
+}
+
 TEST_F(StacksTest, WithoutProgramsOnlyTheKernelIsAsked) {
   Install("py-spy", "echo 'Thread 1 (idle)'");
   InstallGdb("echo '#0  main ()'");
