@@ -470,7 +470,8 @@ Status CheckDevicesToStart(const spec::ResourceSpec& spec, const v1::JobRequest&
   std::set<std::string> uncounted;
   for (const spec::Node& node : spec.nodes) {
     // A number does not help to reach a node.
-    if (!node.counted.ok() && node.reached) uncounted.insert(node.address);
+    if (node.counted.ok() || !node.reached) continue;
+    uncounted.insert(node.given.empty() ? node.address : node.given);
   }
   const auto needs_number = [&](const std::string& host) { return uncounted.contains(host); };
   std::string hint;

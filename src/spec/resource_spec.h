@@ -67,7 +67,8 @@ struct SshGroup {
 };
 
 struct Node {
-  std::string address;           // IPv4, IPv6 or host name, without brackets: the node's identity
+  std::string address;  // IPv4, IPv6 or host name, without brackets: the node's identity
+  std::string given;    // the name in a list of hosts that was replaced by `address`; or ""
   std::optional<uint16_t> port;  // from "[address]:port"
   std::vector<uint32_t> cpus;    // used without gpus: one rank per entry
   std::vector<uint32_t> gpus;    // CUDA device ids: one rank per entry

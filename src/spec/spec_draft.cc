@@ -224,6 +224,7 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
   for (size_t i = 0; i < hosts.size(); ++i) {
     Node node;
     node.address = facts[i].address.empty() ? hosts[i].host : facts[i].address;
+    if (node.address != hosts[i].host) node.given = hosts[i].host;
     node.chief = i == chief;
     if (node.chief) TakeEnvironment(login, node);  // the chief is in no group
     draft.notes.push_back({AddressNote(hosts[i], facts[i]), ""});

@@ -73,20 +73,22 @@ autodist run --dry-run --verbose -- true; ls asked
 
 
 def test_a_hanging_nvidia_smi_is_named(case):
-    said = case(1, """
+    said = case(2, """
 mkdir tools; printf '#!/bin/sh\\nexec sleep 1000\\n' > tools/nvidia-smi; chmod +x tools/nvidia-smi
 PATH=$PWD/tools:$PATH
 printf 'nodes:\\n  - address: localhost\\n    gpus: [0]\\n' > one.yaml
 autodist run --start-timeout 8 -- touch started; echo "[$?]"
 autodist run --spec one.yaml -- true; echo "[$?]"
-autodist run --start-timeout 8 --hosts 10.77.0.1 -- touch started; echo "[$?]"; ls started
+autodist run --start-timeout 8 --hosts 10.77.0.1 -- touch started; echo "[$?]"
+autodist run --start-timeout 8 --hosts localhost,10.77.0.2:1 -- touch started; echo "[$?]"; ls started
 """)
     assert "waiting for " in said and "to list the GPUs, for 6 s at most" in said, said
     assert "cannot query the GPUs: nvidia-smi did not end within 3 s" in said, said
-    assert said.count("nvidia-smi -L did not answer within 6 s") == 2, said
-    assert said.count("[125]\n") == 2 and said.count("[0]\n") == 1, said
+    assert said.count("nvidia-smi -L did not answer within 6 s") == 3, said
+    assert said.count("[125]\n") == 3 and said.count("[0]\n") == 1, said
     assert said.count("give the number of ranks: -n N; ") == 1, said
     assert said.count("give the number of ranks: --hosts 10.77.0.1:N\n") == 1, said
+    assert said.count("give the number of ranks: --hosts localhost:N,10.77.0.2:1\n") == 1, said
     assert "ls: cannot access 'started'" in said, said
 
 

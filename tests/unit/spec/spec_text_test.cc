@@ -104,6 +104,8 @@ ssh:
     port: 2222
 )");
   ExpectReadsBack(draft);
+  EXPECT_EQ(draft.spec.nodes[0].given, "localhost");
+  EXPECT_EQ(draft.spec.nodes[1].given, "");
   EXPECT_THAT(draft.warnings,
               ElementsAre(HasSubstr("d did not report the devices: Connection refused"),
                           HasSubstr("c has no GPU, 2 have; leave it out unless")));
