@@ -167,6 +167,7 @@ def test_stopping_has_to_be_allowed(snapshot, look):
     page.until("document.querySelector('#stacks').textContent.includes('cudaStreamSynchronize')")
     page.press(Keys.ESCAPE)
     page.click("#dostop")
+    assert "its ranks get its stop signal, and SIGKILL when" in page.text("#askwhat")
     page.click("#askno")
     page.click("#dostop")
     page.click("#askyes")

@@ -59,7 +59,7 @@ export async function showDiagnosis() {
 
 function askToStop() {
   const name = $('#name').textContent;
-  const effect = 'its ranks get SIGTERM, and SIGKILL when its grace period is over.';
+  const effect = 'its ranks get its stop signal, and SIGKILL when its grace period ends.';
   setText($('#askwhat'), `${name}, ${view.job}: ${effect}`);
   $('#ask').showModal();
 }

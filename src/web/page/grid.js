@@ -169,7 +169,8 @@ function drawCell(button, cell, node, model, metric) {
   }
   drawMemory(button, cell.gpu, hasValue);
   setText($('.k', button), markGlyph(rank));
-  if (rank) describe(button, rank, hasValue ? `, ${Math.round(value)} ${metric.unit}` : '');
+  const spoken = hasValue ? `, ${value.toFixed(metric.digits ?? 0)} ${metric.unit}` : '';
+  if (rank) describe(button, rank, spoken);
   // Only one cell is in the tab order; arrow keys reach the others.
   const reachable = view.picked ?? model.ranks[0]?.number;
   button.tabIndex = (rank?.number ?? -1) === reachable ? 0 : -1;

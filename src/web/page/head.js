@@ -68,7 +68,7 @@ function connectionState() {
     const nodes = currentModel()?.nodes || [];
     const connected = nodes.filter(node => !node.disconnected && !node.lost).length;
     if (connected < nodes.length) {
-      return { text: `live, ${connected} of ${nodes.length} nodes`, good: true };
+      return { text: `live, ${connected} of ${plural(nodes.length, 'node')}`, good: true };
     }
     const age = view.receivedAt ? Date.now() - view.receivedAt : 0;
     if (age > UNCHANGED_MS) return { text: `live, unchanged for ${duration(age)}`, good: true };

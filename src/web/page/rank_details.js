@@ -1,6 +1,6 @@
 // The details of one rank, in a line below the grid.
 import { $, make, plain } from './dom.js';
-import { byteSize, clock, duration, orZero } from './format.js';
+import { byteSize, clock, duration, orZero, plural } from './format.js';
 import { currentModel, view } from './model.js';
 
 const badText = text => make('span', { class: 'bad' }, text);
@@ -18,7 +18,7 @@ function gpuDetails(gpu) {
   }
   if (gpu.temperature != null) details.push(`${Math.round(gpu.temperature)} °C`);
   if (gpu.clock != null) details.push(`${Math.round(gpu.clock)} MHz`);
-  if (orZero(gpu.ecc_errors)) details.push(badText(`${gpu.ecc_errors} ECC errors`));
+  if (orZero(gpu.ecc_errors)) details.push(badText(plural(gpu.ecc_errors, 'ECC error')));
   if (gpu.xid) details.push(badText(`XID ${gpu.xid}`));
   return details;
 }

@@ -40,8 +40,9 @@ const makeLastCell = text => make('td', { title: plain(text) }, plain(text));
 
 function drawEndedRanks(model, worst, place) {
   const good = model.ranks.every(rank => /code 0$/.test(rank.state));
+  const all = model.ranks.length > 1 ? `all ${model.ranks.length} ` : '';
   setText($('#slowh'), 'How the ranks ended');
-  setText($('#slownote'), good ? `all ${model.ranks.length} exited with code 0` : '');
+  setText($('#slownote'), good ? `${all}exited with code 0` : '');
   drawColumns('Rank', place, '');
   if (good) return [];
   return worst.map(rank => makeRow(rank, makeLastCell(rank.state || rank.lastLine)));
