@@ -260,7 +260,7 @@ void DrawDenseCell(const Area& area, int row, int column, const Slot& slot, cons
 
 void DrawDenseHeading(const Area& area, const Scene& scene) {
   const Facts& facts = scene.facts;
-  std::string text = std::to_string(facts.nodes.size()) + " nodes × " +
+  std::string text = base::Count(facts.nodes.size(), "node") + " × " +
                      std::to_string(facts.most_slots) + (scene.view.by_name ? "" : ", worst first");
   int column = area.Put(0, 1, text);
   const std::string what = facts.gpus ? "a cell is a GPU" : "a cell is a rank";

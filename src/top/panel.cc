@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quantity.h"
 #include "top/layout.h"
 
 namespace autodist::top {
@@ -71,7 +72,7 @@ void DrawText(const Area& area, const PanelView& panel) {
   }
   if (lines.empty()) area.Put(1, 1, "nothing has been written yet", kLabel);
   std::string where = panel.kind == Panel::kLog && above == 0 ? "follows" : "";
-  if (above > 0) where = std::to_string(above) + " lines below";
+  if (above > 0) where = base::Count(above, "line") + " below";
   area.PutRight(0, area.columns() - 1, where, kLabel);
 }
 

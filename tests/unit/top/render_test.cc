@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
 
 #include "snapshot/derived.h"
 #include "support/snapshots.h"
@@ -130,6 +131,20 @@ TEST_F(RenderTest, UnknownValuesAreOmitted) {
       EXPECT_THAT(text, Not(HasSubstr(unknown)));
     }
     EXPECT_THAT(text, HasSubstr("rank"));
+  }
+}
+
+TEST_F(RenderTest, OneOfAThingIsInTheSingular) {
+  const std::string dense =
+      Draw(test::HealthySnapshot({.nodes = 1, .per_node = 400}), {}, Size(100, 20)).Text();
+  EXPECT_THAT(dense, HasSubstr("1 node × 400, worst first"));
+  EXPECT_THAT(dense, Not(HasSubstr("1 nodes")));
+  ViewState view = Size(80, 24);
+  view.panel.kind = Panel::kLog;
+  view.panel.text = std::make_shared<const TextLines>(TextLines(100, {"a line", false}));
+  for (const auto& [above, shown] : {std::pair{1, " 1 line below"}, {2, " 2 lines below"}}) {
+    view.panel.above = static_cast<size_t>(above);
+    EXPECT_THAT(Draw(ExampleOf("slow").snapshot, {}, view).Text(), HasSubstr(shown));
   }
 }
 
