@@ -144,10 +144,10 @@ Status ShownRanks::CheckAgainst(const std::vector<Process>& processes) const {
                    "no node is called '" + part.node + "'" +
                        (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
     }
-    return Error(StatusCode::kInvalidArgument, "'" + part.text + "' names no rank of the " +
+    return Error(StatusCode::kInvalidArgument, "'" + part.text + "' names no rank; the job has " +
                                                    base::Count(processes.size(), "rank") + " on " +
                                                    base::Count(nodes.size(), "node") +
-                                                   ", which are counted from 0");
+                                                   ", counted from 0");
   }
   return OkStatus();
 }

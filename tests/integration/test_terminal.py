@@ -316,7 +316,7 @@ def test_show_selects_ranks(autodist, options, lines):
 
 
 @pytest.mark.parametrize("options, answer", [
-    (["--show", "2"], "--show: '2' names no rank of the 2 ranks on 1 node, which are counted from 0"),
+    (["--show", "2"], "--show: '2' names no rank; the job has 2 ranks on 1 node, counted from 0"),
     (["--show", "x"], "--show: 'x' names no ranks; say all, none, or ranks as in 0,8-15, local0 or node:gpu3"),
     (["--prefix", "nod"], "'nod' is not none, rank, node or time; did you mean node?")])
 def test_invalid_selections_are_refused(autodist, options, answer):

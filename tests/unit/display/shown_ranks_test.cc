@@ -50,7 +50,9 @@ TEST(ShownRanksTest, ErrorsAreReported) {
   }
   EXPECT_EQ(Refusal("3-1"), "'3-1' ends before it begins; did you mean 1-3?");
   EXPECT_EQ(Refusal("0,local9"),
-            "'local9' names no rank of the 5 ranks on 2 nodes, which are counted from 0");
+            "'local9' names no rank; the job has 5 ranks on 2 nodes, counted from 0");
+  EXPECT_EQ(Message(ShownRanks::Parse("1")->CheckAgainst({kProcesses[0]})),
+            "'1' names no rank; the job has 1 rank on 1 node, counted from 0");
   EXPECT_EQ(Refusal("node:gpu2.example.com"),
             "no node is called 'gpu2.example.com'; did you mean gpu2.example.org?");
   EXPECT_EQ(Refusal("none"), "");
