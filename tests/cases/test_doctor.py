@@ -133,7 +133,7 @@ nodes 10.77.0.2 '' ', python_venv: source venv/bin/activate' '' ', python_venv: 
     Setup("a misspelt script", "did you mean train.py", command=f"{PYTHON} trian.py", before=script("pass")),
     Setup("other contents", r"10.77.0.2: files\n.*train.py differs", command=SCRIPT,
           before=f"{WORK}; {script('pass')}; on2 'echo 1 > /tmp/w/train.py'", after=NO_WORK),
-    Setup("several files with other contents", r"10.77.0.2: files\n.*train.py, helper.py differ", command=SCRIPT,
+    Setup("several files with other contents", r"10.77.0.2: files\n.*train.py and helper.py differ", command=SCRIPT,
           before=f"{WORK}; {script('import helper')}; echo > helper.py; "
                  "on2 'cd /tmp/w; echo 1 > train.py; echo 1 > helper.py'", after=NO_WORK),
     Setup("a missing file of the configuration", r"10.77.0.2: files\n.*big.yaml", command=f"{PYTHON} -c pass big.yaml",

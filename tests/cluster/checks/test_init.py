@@ -144,7 +144,7 @@ def test_only_remote_hosts_have_no_chief(init):
     assert outcome.code == 0
     assert "- address: host3\n    gpus: unknown  # not asked; write the numbers of the GPUs here, such as [0, 1]\n" \
            "    ssh_config: workers" in path.read_text()
-    assert "chief" not in path.read_text()
+    assert "chief:" not in path.read_text()
 
 
 def test_a_file_is_replaced_only_with_force(init, folder):
