@@ -19,6 +19,7 @@
 #include "agent/prepare/rank_interfaces.h"
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
+#include "base/for_user.h"
 #include "base/home_folder.h"
 #include "base/ip_address.h"
 #include "base/private_folder.h"
@@ -107,13 +108,17 @@ std::optional<v1::PrepareIssue> CheckProgram(const std::string& program,
   // Many distributions lack `python` outside of virtual environments.
   if (program == "python" && Remedy(why).empty() &&
       process::FindProgram("python3", environment.Get("PATH"), directory).ok()) {
-    return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
-                     "write python3, which is, or activate an environment with python_venv");
+    return MakeIssue(
+        v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
+        base::ForUser(
+            "write python3, which is[spec|, or activate an environment with python_venv]"));
   }
-  return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
-                   program.find('/') == program.npos
-                       ? "install it, or put its folder in PATH with python_venv or shared_envs"
-                       : "correct the path, or put the program there");
+  return MakeIssue(
+      v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
+      program.find('/') == program.npos
+          ? base::ForUser("install it, or put its folder in PATH[spec| with python_venv or "
+                          "shared_envs]")
+          : "correct the path, or put the program there");
 }
 
 // Only a warning, because it may still run.
@@ -284,6 +289,7 @@ v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
                          const AgentPlace& agent, PrepareState& state, Supervisor& supervisor,
                          std::chrono::milliseconds limit, const std::stop_token& stop) {
+  base::SetNodeSource(static_cast<base::NodeSource>(request.node_source()));
   const v1::NodePlan& node = request.node();
   const std::string directory = base::ExpandHome(request.working_directory());
   PreparedNode prepared;

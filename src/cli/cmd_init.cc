@@ -4,6 +4,7 @@
 
 #include "base/duration.h"
 #include "base/exit_codes.h"
+#include "base/for_user.h"
 #include "base/log.h"
 #include "base/text_file.h"
 #include "cli/commands.h"
@@ -125,6 +126,7 @@ spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
 }
 
 int Init(const InitOptions& options) {
+  base::SetNodeSource(base::NodeSource::kInit);
   if (const Status status = CheckOptions(options); !status.ok()) return Fail(status, kExitUsage);
   spec::SshGroup login = options.login;
   auto shared_envs = SharedEnvsOf(options.shared_envs);

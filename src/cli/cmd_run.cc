@@ -16,6 +16,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/job_request.pb.h"
 #include "base/exit_codes.h"
+#include "base/for_user.h"
 #include "base/home_folder.h"
 #include "base/log.h"
 #include "base/log_folder.h"
@@ -199,6 +200,7 @@ void SetStdin(plan::Input& input) {
 std::string NodesJson(const plan::Input& input) {
   v1::JobRequest request;
   request.set_spec_text(spec::SpecText(spec::WithoutEnvironments(input.spec)));
+  request.set_node_source(static_cast<v1::NodeSource>(base::CurrentNodeSource()));
   request.set_workdir(input.working_directory);
   if (!input.request.agent().empty()) request.set_agent(input.request.agent());
   if (input.request.has_start_timeout()) request.set_start_timeout(input.request.start_timeout());

@@ -20,6 +20,7 @@
 #include "base/did_you_mean.h"
 #include "base/duration.h"
 #include "base/folder_entries.h"
+#include "base/for_user.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/shell_quote.h"
@@ -141,6 +142,7 @@ std::optional<spec::ResourceSpec> Reported(Result<spec::ResourceSpec> spec) {
 
 std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::JobRequest& request,
                                               reach::AskHosts ask) {
+  base::SetNodeSource(base::NodeSource::kHosts);
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
   PrintIssues(list.issues);
   if (!list.issues.empty()) return std::nullopt;
@@ -153,7 +155,7 @@ std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::Job
                                                 reach::SameMachines::kRefuse, limits)
                                : user.status();
   if (!facts.ok()) return Reported(facts.status());
-  spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login, spec::DraftFor::kRun);
+  spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
   const Status local = UseVisibleGpus(list.hosts, limits.each, draft.spec);
   if (!local.ok()) return Reported(local);
@@ -273,6 +275,8 @@ std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
     WarnOfFile(request.hosts(), "--spec");
     return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kForLaunch);
   }
+  using base::NodeSource;
+  if (request.slurm() || request.kubernetes()) base::SetNodeSource(NodeSource::kAllocation);
   if (request.slurm()) {
     const Status once = CheckStartedOnce();
     return Reported(once.ok() ? slurm::SlurmAllocation() : once);
@@ -281,7 +285,10 @@ std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
     const auto pod = kubernetes::ThisPod();
     return Reported(pod.ok() ? kubernetes::KubernetesPods(*pod) : pod.status());
   }
-  if (request.has_spec_text()) return Reported(spec::ReadSpec(request.spec_text(), "the spec"), "");
+  if (request.has_spec_text()) {
+    base::SetNodeSource(static_cast<NodeSource>(request.node_source()));
+    return Reported(spec::ReadSpec(request.spec_text(), "the spec"), "");
+  }
   if (request.has_spec()) return SpecOrHosts(request.spec(), request);
   std::optional<uint32_t> ranks;
   if (request.has_nproc_per_node()) ranks = request.nproc_per_node();
@@ -292,6 +299,7 @@ std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
     WarnOfAllocation();
     NameUnusedSpec();
   }
+  base::SetNodeSource(NodeSource::kHere);
   return Reported(ThisMachine(request, ranks));
 }
 

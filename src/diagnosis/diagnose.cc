@@ -4,7 +4,6 @@
 #include <cctype>
 #include <string_view>
 
-#include "base/hint_without_spec.h"
 #include "base/utf8.h"
 #include "diagnosis/issue_list.h"
 
@@ -108,10 +107,7 @@ v1::Diagnosis IssueList::Take() {
   std::ranges::stable_sort(issues_, [](const v1::DiagnosedIssue& a, const v1::DiagnosedIssue& b) {
     return a.result() > b.result();
   });
-  for (v1::DiagnosedIssue& issue : issues_) {
-    if (evidence_.plan->no_spec()) issue.set_remedy(base::HintWithoutSpec(issue.remedy()));
-    *diagnosis.add_issues() = std::move(issue);
-  }
+  for (v1::DiagnosedIssue& issue : issues_) *diagnosis.add_issues() = std::move(issue);
   return diagnosis;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/disk_room.h"
+#include "base/for_user.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "diagnosis/chief_variables.h"
@@ -16,7 +17,8 @@ namespace autodist::diagnosis {
 namespace {
 
 // A failure whose message has `text`, and `other_text` there or in its lines; both may have
-// alternatives, separated by '|'. In fact and remedy, {rank} and {node} are replaced.
+// alternatives, separated by '|'. The remedy has sections for sources
+// (base/for_user.h). In fact and remedy, {rank} and {node} are replaced.
 struct Known {
   const char* text;
   const char* other_text;
@@ -50,11 +52,11 @@ constexpr Known kKnown[] = {
     {"version `GLIBC_", "' not found", "the C library of {node} is too old for it",
      "install a build for the system of {node}, or run it in a container"},
     {"version `GLIBCXX_", "' not found", "the libstdc++ that is found on {node} is too old for it",
-     "put the folder of a newer libstdc++.so.6 first in LD_LIBRARY_PATH, with --env or "
-     "shared_envs"},
+     "put the folder of a newer libstdc++.so.6 first in LD_LIBRARY_PATH, with --env[spec| or "
+     "shared_envs]"},
     {"loading shared libraries: |Error: ", "cannot open shared object file", "",  // or of Python
-     "install the library on {node}, or add its folder to LD_LIBRARY_PATH, with --env or "
-     "shared_envs"},
+     "install the library on {node}, or add its folder to LD_LIBRARY_PATH, with --env[spec| or "
+     "shared_envs]"},
     {"file_baton.py", "", kLocked, kUnlock},  // of PyTorch's extensions
     {"The file lock '", "could not be acquired", kLocked, kUnlock},
     // The latter is of PyTorch's data loaders.
@@ -71,12 +73,12 @@ constexpr Known kKnown[] = {
     {"Unable to find interface for|Unable to find address for|"
      "Unable to resolve hostname to a (local) address",
      "", "",
-     "name an interface of {node} with --env GLOO_SOCKET_IFNAME=NAME, or with interface in the "
-     "spec"},
+     "name an interface of {node} with --env GLOO_SOCKET_IFNAME=NAME[spec|, or with interface in "
+     "the spec]"},
     {"no kernel image is available", "", "",
      "install a build of PyTorch, or of the extension that failed, for the GPUs of {node}"},
     {"Torch not compiled with CUDA enabled", "", "",
-     "install PyTorch with CUDA where the ranks of {node} find it, or correct python_venv"},
+     "install PyTorch with CUDA where the ranks of {node} find it[spec|, or correct python_venv]"},
     {"environment variable ", " expected, but not set", "",
      "run with --framework torch and --per device, as is the default, and without sudo or env -i, "
      "which remove variables"},
@@ -155,7 +157,7 @@ std::optional<FailureHint> HintOfMessage(const FailedRank& failed) {
            !(one.only_without_input && failed.has_input);
   });
   if (known == std::end(kKnown)) return std::nullopt;
-  return FailureHint{known->fact, known->remedy};
+  return FailureHint{known->fact, base::ForUser(known->remedy)};
 }
 
 constexpr char kSharedMemory[] = "/dev/shm";
@@ -214,6 +216,12 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
 }
 
 }  // namespace
+
+std::vector<std::string> KnownRemedies() {
+  std::vector<std::string> remedies;
+  for (const Known& known : kKnown) remedies.emplace_back(known.remedy);
+  return remedies;
+}
 
 std::string FullSharedMemoryText(const v1::FailureFacts& facts) {
   const v1::FullFileSystem* full = FullSharedMemory(facts);

@@ -30,6 +30,9 @@ struct FailureHint {
 // Returns a hint if the rank's message, for ports and memory with the facts, shows the cause.
 std::optional<FailureHint> HintOf(const FailedRank& failed);
 
+// The remedies for known messages, as written: with sections for sources (base/for_user.h).
+std::vector<std::string> KnownRemedies();
+
 // "/dev/shm on the node is full (2.0 MiB)", if so little of it is free that a write to a mapped
 // file there may fail; otherwise "".
 std::string FullSharedMemoryText(const v1::FailureFacts& facts);

@@ -7,15 +7,14 @@
 #include <utility>
 
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
+#include "base/for_user.h"
 #include "base/quantity.h"
 #include "diagnosis/hardware_faults.h"
 #include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
-
-constexpr char kCorrect[] =
-    "correct `gpus` in the spec, or check the driver (nvidia-smi -L, dmesg)";
 
 std::vector<const v1::Device*> PlannedGpus(const v1::NodePlan& node) {
   std::vector<const v1::Device*> gpus;
@@ -72,15 +71,14 @@ void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::Node
                    uint32_t node, IssueList& issues) {
   const bool one = missing.size() == 1;
   const bool named = !missing[0]->uuid().empty();
-  issues.Bad(
-      v1::CHECK_DEVICES, node,
-      (one     ? (named ? "" : "GPU ")
-       : named ? ""
-               : "GPUs ") +
-          Names(missing) +
-          (one ? " of the spec is not there: found " : " of the spec are not there: found ") +
-          base::Count(static_cast<size_t>(facts.gpus_size()), "GPU"),
-      kCorrect);
+  issues.Bad(v1::CHECK_DEVICES, node,
+             (one     ? (named ? "" : "GPU ")
+              : named ? ""
+                      : "GPUs ") +
+                 Names(missing) + base::ForUser("[spec| of the spec]") + (one ? " is" : " are") +
+                 " not there: found " + base::Count(static_cast<size_t>(facts.gpus_size()), "GPU"),
+             base::ForUser(
+                 "[spec|correct `gpus` in the spec, or ]check the driver (nvidia-smi -L, dmesg)"));
 }
 
 // On an idle GPU, the driver uses less.
@@ -170,10 +168,14 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
     }
     if (planned.empty()) continue;
     if (facts.no_accelerator()) {
-      issues.Bad(v1::CHECK_DEVICES, node,
-                 "no GPU there; the spec lists gpus [" + Names(planned) + "]",
-                 "correct `gpus` in the spec; for ranks on its CPUs, write " +
-                     CpusFor(planned.size()) + " in their place");
+      issues.Bad(
+          v1::CHECK_DEVICES, node,
+          base::ForUser("no GPU there; [spec|the spec lists gpus][hosts,allocation,here|its ranks "
+                        "need GPUs]") +
+              " [" + Names(planned) + "]",
+          absl::StrReplaceAll(base::ForUser("[spec|correct `gpus` in the spec; for ranks on its "
+                                            "CPUs, write {} in their place]"),
+                              {{"{}", CpusFor(planned.size())}}));
       continue;
     }
     const bool none = facts.gpus().empty();

@@ -9,6 +9,7 @@
 
 #include <absl/strings/str_join.h>
 #include "base/a_few_of.h"
+#include "base/for_user.h"
 #include "base/ip_address.h"
 #include "base/quantity.h"
 #include "diagnosis/issue_list.h"
@@ -51,15 +52,19 @@ void CheckReported(const Evidence& evidence, const std::vector<uint32_t>& machin
   const auto address = base::IpAddress::Parse(reported);
   if (!address) {
     issues.Bad(v1::CHECK_ADDRESS, node, "no address between ranks is reported",
-               "give it as data_address in the spec");
+               base::ForUser("[spec|give it as data_address in the spec][hosts|write a spec with "
+                             "`autodist init`, and give it there]"));
     return;
   }
   const auto [owner, is_new] = owners.emplace(address->ToString(), node);
   if (is_new || machines[owner->second] == machines[node]) return;
-  issues.AddForAll(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, {owner->second, node},
-                   NameOf(evidence, owner->second) + " and " + NameOf(evidence, node) +
-                       " both report " + address->ToString() + " as their address between ranks",
-                   "give each node's own as data_address in the spec, or the network as interface");
+  issues.AddForAll(
+      v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, {owner->second, node},
+      NameOf(evidence, owner->second) + " and " + NameOf(evidence, node) + " both report " +
+          address->ToString() + " as their address between ranks",
+      base::ForUser(
+          "[spec|give each node's own as data_address in the spec, or the network as "
+          "interface][hosts|write a spec with `autodist init`, and give each node's own there]"));
 }
 
 // Whether the node's ranks use the library between nodes.
@@ -241,13 +246,14 @@ void CheckAddresses(const Evidence& evidence, IssueList& issues) {
     }
     if (facts.interfaces().empty()) continue;
     if (!plan.ask_data_address() && !HasDataAddress(plan, facts)) {
-      issues.Bad(v1::CHECK_ADDRESS, node,
-                 "no interface of this node has the address " + plan.data_address() +
-                     ", which the other ranks use; it has " + Interfaces(facts),
-                 plan.own_data_address()
-                     ? "correct or remove data_address of this node in the spec"
-                     : "correct the address in the spec or --hosts, or set data_address in the "
-                       "spec");
+      issues.Bad(
+          v1::CHECK_ADDRESS, node,
+          "no interface of this node has the address " + plan.data_address() +
+              ", which the other ranks use; it has " + Interfaces(facts),
+          base::ForUser(plan.own_data_address()
+                            ? "[spec|correct or remove data_address of this node in the spec]"
+                            : "[spec|correct the address in the spec, or set data_address there]"
+                              "[hosts|correct the node's address]"));
     }
     if (!plan.interface().empty() &&
         std::ranges::none_of(facts.interfaces(), [&](const v1::InterfaceFact& interface) {

@@ -2,6 +2,7 @@
 // imports.
 #include <algorithm>
 
+#include "base/for_user.h"
 #include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
@@ -53,8 +54,9 @@ void AddMissing(const Evidence& evidence, const std::string& name,
     if (where.empty() && certain) what += ", which is imported by " + certain->where();
     // A program may work without optional imports.
     const bool bad = certain || !where.empty();
-    issues.Add(v1::CHECK_PYTHON, bad ? v1::CHECK_RESULT_BAD : v1::CHECK_RESULT_WARNING, node, what,
-               "install it, or activate the environment that has it (python_venv)");
+    issues.Add(
+        v1::CHECK_PYTHON, bad ? v1::CHECK_RESULT_BAD : v1::CHECK_RESULT_WARNING, node, what,
+        base::ForUser("install it, or activate the environment that has it[spec| (python_venv)]"));
   }
 }
 
@@ -116,9 +118,11 @@ void CheckPrograms(const Evidence& evidence, IssueList& issues) {
       ReachedNodes(evidence), [&](uint32_t node) { return IsInContainer(evidence, node); });
   CompareValues(
       evidence, issues, v1::CHECK_PROGRAM, v1::CHECK_RESULT_WARNING, "the program's path",
-      images ? "use the same image for all nodes, or give the program's whole path"
-             : "give the nodes the same environment by python_venv and shared_envs, or "
-               "the program's whole path",
+      images
+          ? "use the same image for all nodes, or give the program's whole path"
+          : base::ForUser(
+                "give the nodes the same environment[spec| with python_venv and shared_envs], or "
+                "the program's whole path"),
       [&](uint32_t node) {
         const std::string& program = FactsOf(evidence, node).program();
         return issues.HasBad(v1::CHECK_PYTHON, node) || program.ends_with("/sh") ? "" : program;

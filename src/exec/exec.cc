@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/for_user.h"
 #include "base/proof_of_end.h"
 #include "base/shell_quote.h"
 #include "base/split.h"
@@ -132,9 +133,10 @@ Status ExecError(const std::string& said, const Container& container) {
     if (Has(what, kContainerGone) || Has(what, kContainerOff)) {
       const Status off = WithRemedy(
           Error(StatusCode::kUnavailable, "the container does not run: " + what),
-          container.image.empty() ? "start the container, and check its name in the spec"
-                                  : "find out what ended it: its image, " + container.image +
-                                        ", must run `sh -c 'sleep 60'` on the node");
+          container.image.empty()
+              ? base::ForUser("start the container[spec|, and check its name in the spec]")
+              : "find out what ended it: its image, " + container.image +
+                    ", must run `sh -c 'sleep 60'` on the node");
       return ProvesEnd(what) ? ProofOfEnd::OfContainer(off) : off;
     }
     if (Has(what, kNoShell)) {

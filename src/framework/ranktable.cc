@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/for_user.h"
 #include "framework/world.h"
 
 namespace autodist::framework {
@@ -46,7 +47,9 @@ std::string MissingFrom(const v1::NodePlan& node) {
   for (const v1::Device& device : node.devices()) {
     if (!device.ip().empty()) continue;
     return "does not report the IP address of device " + std::to_string(device.index()) +
-           ": hccn_tool, /etc/hccn.conf and device_ips in the spec lack it";
+           base::ForUser(
+               ": hccn_tool[spec|, /etc/hccn.conf and device_ips in the spec]"
+               "[hosts,allocation,here| and /etc/hccn.conf] lack it");
   }
   return "";
 }
@@ -64,8 +67,11 @@ Status CheckRankTable(const v1::LaunchPlan& plan) {
   }
   if (issues.empty()) return OkStatus();
   const Status refused = Error(StatusCode::kInvalidArgument, absl::StrJoin(issues, "\n"));
-  return missing ? WithRemedy(refused,
-                              "give the addresses of the node's devices as device_ips in the spec")
+  return missing ? WithRemedy(
+                       refused,
+                       base::ForUser("[spec|give the addresses of the node's devices as device_ips "
+                                     "in the spec][hosts|write a spec with `autodist init`, and "
+                                     "give the addresses of the node's devices there]"))
                  : refused;
 }
 

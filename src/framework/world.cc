@@ -1,4 +1,5 @@
 #include "framework/world.h"
+#include "base/for_user.h"
 
 #include <absl/strings/str_join.h>
 
@@ -54,10 +55,13 @@ Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework) {
     if (node.data_address().find(':') != std::string::npos) v6.push_back(node.data_address());
   }
   if (v6.empty()) return OkStatus();
-  return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          framework + " cannot use IPv6 addresses: " + absl::StrJoin(v6, ",")),
-                    std::string(v6.size() == 1 ? "give this node" : "give each of these nodes") +
-                        " an IPv4 data_address in the spec");
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument,
+            framework + " cannot use IPv6 addresses: " + absl::StrJoin(v6, ",")),
+      base::ForUser(v6.size() == 1 ? "[spec|give this node an IPv4 data_address in the "
+                                     "spec][hosts|give its IPv4 address]"
+                                   : "[spec|give each of these nodes an IPv4 data_address in the "
+                                     "spec][hosts|give their IPv4 addresses]"));
 }
 
 std::string DeviceName(const v1::Device& device) {

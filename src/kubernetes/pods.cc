@@ -72,7 +72,6 @@ Result<KubernetesPod> ThisPod() {
 
 Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief) {
   spec::ResourceSpec spec;
-  spec.made = true;
   for (uint32_t number = 0; number < chief.nodes; ++number) {
     spec::Node& node = spec.nodes.emplace_back();
     node.chief = number == 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/backoff.h"
+#include "base/for_user.h"
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/thread.h"
@@ -217,6 +218,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
 
 void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_working_directory(plan_.working_directory());
+  request.set_node_source(static_cast<v1::NodeSource>(base::CurrentNodeSource()));
   request.set_spool_limit(options_.request.output_buffer());
   request.set_stop_signal(options_.request.stop_signal());
   request.set_replaceable(options_.replaceable());

@@ -1,10 +1,12 @@
 #include "plan/command_argv.h"
 
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include "base/for_user.h"
 #include "base/split.h"
 
 namespace autodist::plan {
@@ -187,9 +189,12 @@ Status CheckForRanks(const std::vector<std::string>& command) {
     return WithRemedy(
         Error(StatusCode::kInvalidArgument, "`" + program + " " + std::string(words[1]) +
                                                 "` changes only the shell that runs it"),
-        std::string("set python_venv in the spec, such as '") + statements +
-            "', and start the program alone; on this machine, run the command before `autodist "
-            "run`");
+        absl::StrReplaceAll(
+            base::ForUser(
+                "[spec|set python_venv in the spec, such as '{}', and start the program alone; "
+                "on this machine, ][hosts,allocation|give the whole path of the environment's "
+                "program; for ranks on this machine alone, ]run the command before `autodist run`"),
+            {{"{}", statements}}));
   }
   return OkStatus();
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/hint_without_spec.h"
 #include "base/ip_address.h"
 #include "base/utf8.h"
 #include "framework/frameworks.h"
@@ -152,7 +151,6 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   plan.set_restart_count(input.restart_count);
   plan.set_max_restarts(input.request.max_restarts());
   plan.set_no_gpu(input.spec.no_gpu);
-  plan.set_no_spec(input.spec.made);
   for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
   const std::chrono::milliseconds start_limit = StartLimitOf(input.request);
   uint32_t world_size = 0;
@@ -277,7 +275,9 @@ Status ApplyFrameworks(const Frameworks& frameworks, v1::LaunchPlan& plan) {
   return SetProcessVariables(frameworks, owner, plan);
 }
 
-Result<v1::LaunchPlan> PlanWholeJob(const Input& input) {
+}  // namespace
+
+Result<v1::LaunchPlan> MakePlan(const Input& input) {
   AD_RETURN_IF_ERROR(CheckCommand(input.command, input.working_directory));
   AD_RETURN_IF_ERROR(CheckForRanks(input.command));
   const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
@@ -295,14 +295,6 @@ Result<v1::LaunchPlan> PlanWholeJob(const Input& input) {
   AD_RETURN_IF_ERROR(SetStdin(input, plan));
   AD_RETURN_IF_ERROR(CheckVariables(input, plan));
   return plan;
-}
-
-}  // namespace
-
-Result<v1::LaunchPlan> MakePlan(const Input& input) {
-  auto plan = PlanWholeJob(input);
-  if (plan.ok() || !input.spec.made) return plan;
-  return WithRemedy(plan.status(), base::HintWithoutSpec(Remedy(plan.status())));
 }
 
 }  // namespace autodist::plan

@@ -16,6 +16,7 @@
 #include "base/did_you_mean.h"
 #include "base/fd.h"
 #include "base/folder_entries.h"
+#include "base/for_user.h"
 #include "base/quantity.h"
 #include "base/shell_quote.h"
 #include "base/split.h"
@@ -266,10 +267,11 @@ Status CheckInterpreter(const std::string& name, const Shebang& line, const Prog
   const Status missing = ProgramOfEnvMissing(name, program, line.interpreter);
   const bool python3 =
       program == "python" && FindProgram("python3", place.path, place.working_directory).ok();
-  return python3 ? WithRemedy(missing,
-                              "begin it with `#!/usr/bin/env python3`, which is, or activate an "
-                              "environment with python_venv")
-                 : missing;
+  return python3
+             ? WithRemedy(missing,
+                          base::ForUser("begin it with `#!/usr/bin/env python3`, which is[spec|, "
+                                        "or activate an environment with python_venv]"))
+             : missing;
 }
 
 std::string NearestIn(const std::string& folder, const std::string& name) {
@@ -384,11 +386,13 @@ Status LibrariesMissing(const std::string& name, std::string_view said) {
     const size_t colon = version ? line.find(": ") : line.npos;  // behind the program
     if (colon != line.npos) line.remove_prefix(colon + 2);
     const bool absent = line.find("No such file") != line.npos;
-    return Missing(Quoted(name) + " cannot be loaded: " + base::ToUtf8(line, kMaxReason),
-                   version  ? "build it on the oldest system of the nodes, or statically"
-                   : absent ? "install the library on this node, or put its folder into "
-                              "LD_LIBRARY_PATH with shared_envs"
-                            : "");
+    return Missing(
+        Quoted(name) + " cannot be loaded: " + base::ToUtf8(line, kMaxReason),
+        version ? "build it on the oldest system of the nodes, or statically"
+        : absent
+            ? base::ForUser("install the library on this node, or put its folder into "
+                            "LD_LIBRARY_PATH with [spec|shared_envs][hosts,allocation,here|--env]")
+            : "");
   }
   return OkStatus();
 }
@@ -450,10 +454,12 @@ Status WhyNotFound(const std::string& program, const ProgramPlace& place) {
     const std::string line = program.find_first_of(" \t") == std::string::npos
                                  ? "'" + base::Printable(program) + " ...'"
                                  : base::ShellQuote(base::Printable(program));
-    return Missing(Quoted(program) + " is for a shell, and no program has that name",
-                   "-- bash -c " + line +
-                       " runs a shell; to set the environment of all ranks, use python_venv and "
-                       "shared_envs in the spec");
+    return Missing(
+        Quoted(program) + " is for a shell, and no program has that name",
+        "-- bash -c " + line +
+            base::ForUser(
+                " runs a shell; to set the environment of all ranks, use [spec|python_venv and "
+                "shared_envs in the spec][hosts,allocation,here|--env]"));
   }
   if (IsCommandLine(program, place)) {
     return Missing(Quoted(program) + " is quoted as one word, and no program has that name",

@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 
+#include "base/for_user.h"
 #include "base/ip_address.h"
 #include "base/log.h"
 #include "base/parallel.h"
@@ -142,7 +143,11 @@ Status AskForDeviceIps(plan::Input& input) {
   const Status failure =
       Error(StatusCode::kUnavailable, "asking for the addresses of the nodes' devices:\n" + issues);
   // A failed login would fail again when the job is started.
-  return answer_missing ? WithRemedy(failure, "give them as device_ips in the spec") : failure;
+  return answer_missing
+             ? WithRemedy(failure,
+                          base::ForUser("[spec|give them as device_ips in the spec][hosts|write a "
+                                        "spec with `autodist init`, and give them there]"))
+             : failure;
 }
 
 }  // namespace autodist::reach

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "base/deadline.h"
-#include "base/hint_without_spec.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/quantity.h"
@@ -21,7 +20,6 @@
 #include "reach/login_retry_budget.h"
 #include "reach/resolve.h"
 #include "spec/address.h"
-#include "transport/reach_causes.h"
 
 namespace autodist::reach {
 namespace {
@@ -153,10 +151,7 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
     answers[i] = transport.ok() ? AskUntilUp(**transport, servers, own) : transport.status();
   });
   for (size_t i = 0; i < hosts.size(); ++i) {
-    facts[i].unknown =
-        ask == AskHosts::kForLaunch
-            ? WithRemedy(answers[i].status(), base::HintWithoutSpec(Remedy(answers[i].status())))
-            : transport::WithOptionsOfInit(answers[i].status());
+    facts[i].unknown = answers[i].status();
     if (!answers[i].ok()) {
       facts[i].reported = ask == AskHosts::kForLaunch && IsStated(hosts[i]) && ways[i].has_ssh() &&
                           FailsAgain(answers[i].status().code());

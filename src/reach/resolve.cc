@@ -15,7 +15,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
-#include "base/hint_without_spec.h"
+#include "base/for_user.h"
 #include "base/host_name.h"
 #include "base/ip_address.h"
 #include "base/log.h"
@@ -270,7 +270,6 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
   for (size_t i = 0; i < found.size(); ++i) {
     AD_RETURN_IF_ERROR(configuration[i]);
     for (const std::string& text : not_used[i]) warnings[text].push_back(spec.nodes[i].address);
-    if (spec.made) found[i].hint = base::HintWithoutSpec(found[i].hint);
   }
   WarnOfNotUsed(warnings);
   std::map<std::string, plan::NodeAddress> addresses;
@@ -303,10 +302,10 @@ Status SettleChief(plan::Input& input) {
   const auto here = std::ranges::find_if(spec.nodes, is_here);
   if (here == spec.nodes.end()) return OkStatus();
   if (spec.nodes.size() > 1) {
-    return WithRemedy(
-        Error(StatusCode::kInvalidArgument,
-              here->address + " is this machine, but no node of the spec is the chief"),
-        "add 'chief: true' to it");
+    return WithRemedy(Error(StatusCode::kInvalidArgument,
+                            here->address + " is this machine, but no node" +
+                                base::ForUser("[spec| of the spec]") + " is the chief"),
+                      base::ForUser("[spec|add 'chief: true' to it]"));
   }
   spec::TakeEnvironment(spec.group_of(*here), *here);
   here->chief = true;
@@ -324,11 +323,12 @@ Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
   if (chief.own_data_address()) {
     AD_ASSIGN_OR_RETURN(const auto locations, Locate({chief.address()}));
     if (locations.front().here) {
-      return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                              "no interface of this machine has " + chief.data_address() +
-                                  ", the data_address of " + chief.address() + "; it has " +
-                                  (here.empty() ? "none" : here)),
-                        "correct or remove data_address of this node in the spec");
+      return WithRemedy(
+          Error(StatusCode::kFailedPrecondition, "no interface of this machine has " +
+                                                     chief.data_address() +
+                                                     ", the data_address of " + chief.address() +
+                                                     "; it has " + (here.empty() ? "none" : here)),
+          base::ForUser("[spec|correct or remove data_address of this node in the spec]"));
     }
   }
   // Nodes may have other addresses for SSH.
@@ -341,8 +341,8 @@ Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
   };
   const auto own = std::ranges::find_if(plan.nodes(), is_here);
   return WithRemedy(
-      Error(StatusCode::kFailedPrecondition, "the chief of the spec is " + chief.address() +
-                                                 ", but this machine is " +
+      Error(StatusCode::kFailedPrecondition, base::ForUser("the chief[spec| of the spec] is ") +
+                                                 chief.address() + ", but this machine is " +
                                                  (here.empty() ? "without a network" : here)),
       "run autodist on " + chief.address() + ", or " +
           (own == plan.nodes().end() ? "remove 'chief: true' to launch from outside the nodes"

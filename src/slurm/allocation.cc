@@ -87,7 +87,6 @@ Result<spec::ResourceSpec> SlurmAllocation() {
   const bool confined = SettingIn(config, "ConstrainDevices") == "yes";
   const auto gpus = SlurmGpus(job);
   spec::ResourceSpec spec;
-  spec.made = true;
   spec.ssh[kGroup].via = {"srun"};
   spec.ssh[kGroup].calls = spec::SshGroup::Calls{.ports = SrunPorts(config)};
   for (const spec::HostEntry& host : list.hosts) {

@@ -38,7 +38,6 @@ ResourceSpec WithoutEnvironments(ResourceSpec spec) {
 
 ResourceSpec SingleNode(std::vector<uint32_t> gpus) {
   ResourceSpec spec;
-  spec.made = true;
   Node node;
   node.address = "localhost";
   node.cpus = {0};

@@ -107,10 +107,6 @@ struct ResourceSpec {
   // they have the requested devices.
   std::string no_gpu;
 
-  // Whether autodist made it, from hosts, an allocation or this machine, so that there is no file
-  // whose keys a hint could name.
-  bool made = false;
-
   // The node on which autodist runs; null: it runs on none of them, and has no ranks.
   const Node* chief() const;
   // Returns the group that the node names; for the chief, which needs none, an empty one.

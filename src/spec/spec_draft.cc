@@ -1,11 +1,13 @@
 #include "spec/spec_draft.h"
 
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
+#include "base/for_user.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/split.h"
@@ -28,17 +30,15 @@ std::string InHosts(const HostEntry& host) {
   return v6 ? "[" + host.host + "]" : host.host;
 }
 
-// `made`: there is no file that could have the port.
-std::string PortHint(const HostEntry& host, bool made) {
+std::string PortHint(const HostEntry& host) {
   const std::string named = InHosts(host);
   const std::string slots = std::to_string(*host.slots);
   const std::string means = "'" + named + ":" + slots + "' means " + slots + " devices; a port is ";
-  if (made) {
-    return means + "'Port " + slots +
-           "' in ~/.ssh/config, or 'port' of a spec, which `autodist init` writes";
-  }
-  return means + "'--port " + slots + "' of init, 'port: " + slots + "' of the ssh group, or '[" +
-         host.host + "]:" + slots + "' as a spec's address";
+  return means + absl::StrReplaceAll(
+                     base::ForUser("[hosts|'Port {slots}' in ~/.ssh/config, or 'port' of a spec]"
+                                   "[spec,init|'--port {slots}' of init, 'port: {slots}' of the "
+                                   "ssh group, or '[{host}]:{slots}' as a spec's address]"),
+                     {{"{slots}", slots}, {"{host}", host.host}});
 }
 
 // Drafts a host without a GPU.
@@ -51,13 +51,12 @@ void DraftCpus(const HostEntry& host, const HostFacts& facts, Node& node, SpecDr
   draft.notes.back().devices =
       "no GPU there, " + base::Count(facts.cpus, "CPU") + "; one rank per number";
   if (!too_many && !odd) return;
-  draft.warnings.push_back(
-      node.address + " has no GPU and " + base::Count(facts.cpus, "CPU") +
-      (too_many ? ", fewer than the " : ", and there are ") + std::to_string(*host.slots) +
-      " given" +
-      (!odd       ? "; some share a CPU"
-       : too_many ? "; those that are there are used; " + PortHint(host, draft.spec.made)
-                  : "; " + PortHint(host, draft.spec.made)));
+  draft.warnings.push_back(node.address + " has no GPU and " + base::Count(facts.cpus, "CPU") +
+                           (too_many ? ", fewer than the " : ", and there are ") +
+                           std::to_string(*host.slots) + " given" +
+                           (!odd       ? "; some share a CPU"
+                            : too_many ? "; those that are there are used; " + PortHint(host)
+                                       : "; " + PortHint(host)));
 }
 
 void DraftUnknown(const HostEntry& host, const HostFacts& facts, Node& node, SpecDraft& draft) {
@@ -104,7 +103,7 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
       draft.warnings.push_back(node.address + " has " + base::Count(gpus, "GPU") +
                                ", fewer than the " + std::to_string(slots) +
                                " given; those that are there are used" +
-                               (IsLikeAPort(slots) ? "; " + PortHint(host, draft.spec.made) : ""));
+                               (IsLikeAPort(slots) ? "; " + PortHint(host) : ""));
     }
   }
 }
@@ -146,7 +145,7 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
   }
   if (without.empty()) return;
   const bool one = without.size() == 1;
-  const std::string by_spec = draft.spec.made ? "" : "'cpus: [0]' in the spec, or ";
+  const std::string by_spec = base::ForUser("[spec,init|'cpus: [0]' in the spec, or ]");
   const std::string others = (with + without.size() == hosts.size() ? "the other " : "") +
                              (with == 1 ? "one" : std::to_string(with));
   if (without.size() > kMaxNamed) {
@@ -174,7 +173,7 @@ void PointOutPorts(const std::vector<HostEntry>& hosts, const std::vector<HostFa
   }
   if (!first) return;
   draft.warnings.push_back(
-      PortHint(*first, draft.spec.made) +
+      PortHint(*first) +
       (others > 0 ? " (the same goes for " + base::Count(others, "other host") + ")" : ""));
 }
 
@@ -207,7 +206,7 @@ SshGroup GroupOf(const HostEntry& host, SshGroup login) {
 }
 
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
-                    const SshGroup& login, DraftFor purpose) {
+                    const SshGroup& login) {
   size_t chief = 0;
   while (chief < hosts.size() && !facts[chief].here) ++chief;  // none may be this machine
 
@@ -220,7 +219,6 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
     only = only && SameLogin(GroupOf(*first, login), GroupOf(hosts[i], login));
   }
   SpecDraft draft;
-  draft.spec.made = purpose == DraftFor::kRun;
   for (size_t i = 0; i < hosts.size(); ++i) {
     Node node;
     node.address = facts[i].address.empty() ? hosts[i].host : facts[i].address;

@@ -40,9 +40,6 @@ struct SpecDraft {
   std::vector<std::string> warnings;  // about what is probably not intended
 };
 
-// Whether the user gets a file to edit, or only the job.
-enum class DraftFor { kFile, kRun };
-
 // Returns `login` with the settings of the host's entry.
 SshGroup GroupOf(const HostEntry& host, SshGroup login);
 
@@ -51,6 +48,6 @@ SshGroup GroupOf(const HostEntry& host, SshGroup login);
 // separate group. Its environment also applies to the chief. A host whose devices are neither known
 // nor given has a node with `counted` set to the reason.
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
-                    const SshGroup& login, DraftFor purpose = DraftFor::kFile);
+                    const SshGroup& login);
 
 }  // namespace autodist::spec

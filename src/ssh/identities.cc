@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/for_user.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "ssh/ssh_public_key.h"
@@ -64,13 +65,15 @@ Status NothingToOffer(const IdentityOffer& offer, bool has_agent, const std::str
   for (const std::string& note : offer.notes) why += (why.empty() ? ": " : "; ") + note;
   if (why.empty()) why = ": there is no key file";
   if (!has_agent) why += ", and no ssh-agent";
-  return WithRemedy(Error(offer.only_ssh_can_use_more ? StatusCode::kUnimplemented
-                                                      : StatusCode::kFailedPrecondition,
-                          "no key to log in with" + why),
-                    !remedies.empty() ? remedies
-                                      : "make a key (ssh-keygen), add one to ssh-agent (ssh-add), "
-                                        "or name one: key_file in the spec, or IdentityFile in "
-                                        "~/.ssh/config");
+  return WithRemedy(
+      Error(offer.only_ssh_can_use_more ? StatusCode::kUnimplemented
+                                        : StatusCode::kFailedPrecondition,
+            "no key to log in with" + why),
+      !remedies.empty()
+          ? remedies
+          : base::ForUser("make a key (ssh-keygen), add one to ssh-agent (ssh-add), or name one: "
+                          "[spec|key_file in the spec, or ][init|--key-file, or "
+                          "]IdentityFile in ~/.ssh/config"));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "base/fd.h"
+#include "base/for_user.h"
 #include "base/ssh_pattern.h"
 #include "ssh/ssh_public_key.h"
 
@@ -89,7 +90,9 @@ KnownHosts::KnownHosts(const std::string& text, const std::string& name) { Appen
 std::shared_ptr<KnownHosts> KnownHosts::OfOneHost(const std::vector<std::string>& keys) {
   std::string text;
   for (const std::string& key : keys) text += "* " + key + "\n";
-  return std::make_shared<KnownHosts>(text, "host_keys in the spec, number");
+  return std::make_shared<KnownHosts>(
+      text, base::ForUser(
+                "[spec|host_keys in the spec][hosts,init,allocation,here|the known keys], number"));
 }
 
 void KnownHosts::Append(const std::string& text, const std::string& name) {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/fd.h"
+#include "base/for_user.h"
 #include "base/shell_quote.h"
 #include "base/unix_socket.h"
 #include "ssh/ssh_errors.h"
@@ -349,7 +350,9 @@ transport::Login LoginTo(const v1::SshReach& reach) {
   if (!jump.port.empty()) to_jump.insert(to_jump.end(), {"-p", jump.port});
   to_jump.insert(to_jump.end(), {jump.host, "true"});
   login.jump = "`" + base::ShellLine(to_jump) + "`";
-  login.jump_from = of_spec ? "proxy_jump in the spec" : "ProxyJump in ~/.ssh/config";
+  login.jump_from =
+      of_spec ? base::ForUser("[spec|proxy_jump in the spec][hosts,init|the list of hosts]")
+              : "ProxyJump in ~/.ssh/config";
   return login;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/for_user.h"
 #include "base/node_is_down.h"
 #include "base/quantity.h"
 #include "base/split.h"
@@ -133,8 +134,8 @@ std::string WhatItPrints(std::string_view printed) {
 }  // namespace
 
 Status CauseError(const Cause& cause, CauseValues values) {
-  const Status error{cause.code, absl::StrReplaceAll(cause.sentence, values),
-                     absl::StrReplaceAll(cause.hint, values)};
+  const Status error{cause.code, absl::StrReplaceAll(base::ForUser(cause.sentence), values),
+                     absl::StrReplaceAll(base::ForUser(cause.hint), values)};
   return std::ranges::count(kOfDownNodes, &cause) > 0 ? NodeIsDown::Mark(error) : error;
 }
 
@@ -147,22 +148,6 @@ Status WithLogin(const Status& error, const Login& login) {
                                                         {"{jump_from}", login.jump_from}});
   if (filled == hint) return error;
   return login.ssh.empty() ? Status(error.code(), Message(error)) : WithRemedy(error, filled);
-}
-
-Status WithOptionsOfInit(const Status& error) {
-  return WithRemedy(
-      error,
-      absl::StrReplaceAll(Remedy(error),
-                          {{"`port` in the spec", "--port"},
-                           {"`username` or key_file in the spec", "--user or --key-file"},
-                           {"key_file in the spec", "--key-file"},
-                           {"set `username: ", "give `--user "},
-                           {"` in the spec, or write ", "`, or write "},
-                           {"set proxy_jump in the spec, or ProxyJump in ", "set ProxyJump in "},
-                           {"in the spec or --hosts", "in --hosts"},
-                           {" or lower --fan-out", ""},
-                           {" (--wait-for-nodes 10m retries)", ""},
-                           {", or leave the node out with --exclude", ""}}));
 }
 
 std::span<const Cause* const> CausesInTexts() { return kInTexts; }

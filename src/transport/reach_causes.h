@@ -25,8 +25,9 @@ enum class SaidBy {
 
 struct Cause {
   StatusCode code;
-  const char* sentence;  // with placeholders such as {said}
-  const char* hint;      // may be empty; also with those of WithLogin
+  // Both have sections for sources (base/for_user.h), and placeholders such as {said}.
+  const char* sentence;
+  const char* hint;  // may be empty; also with the placeholders of WithLogin
   SaidBy said_by = SaidBy::kNone;
   const char* evidence = "";  // texts in lower case, separated by '|'; one of them is enough
 };
@@ -39,8 +40,8 @@ using enum SaidBy;
 inline constexpr char kCheckAddress[] =
     "check that the machine is up, the address is right and no firewall blocks the port";
 inline constexpr char kLimitsOfServer[] =
-    "raise MaxStartups in sshd_config or lower --fan-out; fail2ban or TCP wrappers may also refuse "
-    "this machine (see the server's log)";
+    "raise MaxStartups in sshd_config[spec,hosts| or lower --fan-out]; fail2ban or TCP wrappers "
+    "may also refuse this machine (see the server's log)";
 inline constexpr char kServersLog[] = "see the server's log (journalctl -u ssh)";
 inline constexpr char kFolderHangs[] =
     "run `df ~/.cache /tmp` on the node: a file system may hang; if it is only slow, raise "
@@ -77,27 +78,28 @@ inline constexpr Cause kConfigHangs{
 // The name is resolved.
 inline constexpr Cause kSilentNameService{
     kDeadlineExceeded, "name does not resolve: {said}",
-    "check the name servers of /etc/resolv.conf, or give IP addresses", kSsh,
+    "check the name servers of /etc/resolv.conf[spec,hosts,init|, or give IP addresses]", kSsh,
     "temporary failure in name resolution|the name service does not answer"};
-inline constexpr Cause kUnknownName{
-    kNotFound, "name does not resolve: {said}",
-    "correct the name in the spec or --hosts, or give the IP address", kSsh,
-    "ssh: could not resolve hostname"};
+inline constexpr Cause kUnknownName{kNotFound, "name does not resolve: {said}",
+                                    "[spec,hosts,init|correct the name][spec| in the "
+                                    "spec][spec,hosts,init|, or give the IP address]",
+                                    kSsh, "ssh: could not resolve hostname"};
 inline constexpr Cause kWrongFamily{
     kNotFound,
     "'{name}' has no address of AddressFamily {family}, which OpenSSH's configuration asks for",
     "correct AddressFamily in ~/.ssh/config, or give an address of that kind"};
 inline constexpr Cause kLoopbackName{
     kFailedPrecondition, "'{name}' resolves to {address} here, which is a loopback address",
-    "give the IP address, or correct the line of /etc/hosts, or the HostName in ~/.ssh/config"};
+    "[spec,hosts,init|give the IP address, or ]correct the line of /etc/hosts, or the HostName in "
+    "~/.ssh/config"};
 
 // A connection is made, also through a proxy.
 inline constexpr Cause kConnectTimeout{kDeadlineExceeded, "connecting timed out after {limit}",
                                        kCheckAddress};
 inline constexpr Cause kSshTimeout{kDeadlineExceeded, "{said}", kCheckAddress, kSsh, "timed out"};
 inline constexpr Cause kRefused{kUnavailable, "{said}",
-                                "start sshd on the node, or correct the port: `port` in the spec, "
-                                "or Port in ~/.ssh/config",
+                                "start sshd on the node, or correct the port: [spec|`port` in the "
+                                "spec, or ][init|--port, or ]Port in ~/.ssh/config",
                                 kSsh, "connection refused"};
 // The kernel reports it if no machine of this network has the address; a firewall may cause it,
 // too.
@@ -106,7 +108,7 @@ inline constexpr Cause kHostSilent{
     "check that the machine is up, the address is right and no firewall rejects the connection"};
 inline constexpr char kConnectToNetwork[] =
     "correct the address, or connect this machine to that network (`ip route` shows its routes); "
-    "behind a gateway, set proxy_jump in the spec, or ProxyJump in ~/.ssh/config";
+    "behind a gateway, set [spec|proxy_jump in the spec, or ]ProxyJump in ~/.ssh/config";
 inline constexpr Cause kNoRoute{kUnavailable, "no route: {said}", kConnectToNetwork};
 inline constexpr char kCheckJumpHosts[] =
     "check that the machine and its jump hosts are up and the addresses are right";
@@ -150,14 +152,15 @@ inline constexpr Cause kProxySilent{
 inline constexpr Cause kSilentServer{
     kDeadlineExceeded,
     "waiting for the banner of an SSH server timed out after {limit}: the port accepts connections",
-    "if another service has the port, correct `port` in the spec, or Port in ~/.ssh/config; if the "
-    "SSH server is slow (load, or UseDNS in its sshd_config), set a ConnectTimeout of more than "
-    "{limit} in ~/.ssh/config"};
+    "if another service has the port, correct [spec|`port` in the spec, or ][init|--port, or ]Port "
+    "in ~/.ssh/config; if the SSH server is slow (load, or UseDNS in its sshd_config), set a "
+    "ConnectTimeout of "
+    "more than {limit} in ~/.ssh/config"};
 inline constexpr Cause kSshSilentServer{
     kDeadlineExceeded, "{said}",
-    "if another service has the port, correct `port` in the spec, or Port in ~/.ssh/config; behind "
-    "a jump host or ProxyCommand, check that the node is up; if its SSH server is slow, set a "
-    "longer ConnectTimeout in ~/.ssh/config",
+    "if another service has the port, correct [spec|`port` in the spec, or ][init|--port, or ]Port "
+    "in ~/.ssh/config; behind a jump host or ProxyCommand, check that the node is up; if its SSH "
+    "server is slow, set a longer ConnectTimeout in ~/.ssh/config",
     kSsh, "timed out during banner exchange"};
 inline constexpr Cause kClosedAtOnce{kResourceExhausted,
                                      "the server closed the connection before it said anything",
@@ -166,7 +169,7 @@ inline constexpr Cause kBusy{
     kResourceExhausted, "the server is refusing logins for now: {said}", kLimitsOfServer, kSsh,
     "kex_exchange_identification|exceeded maxstartups|not allowed at this time"};
 inline constexpr char kGivePort[] =
-    "give the port of sshd: `port` in the spec, or Port in ~/.ssh/config";
+    "give the port of sshd: [spec|`port` in the spec, or ][init|--port, or ]Port in ~/.ssh/config";
 inline constexpr Cause kOtherServer{kFailedPrecondition,
                                     "not an SSH server: it says '{said}'{then}", kGivePort};
 inline constexpr Cause kSshOtherServer{
@@ -236,9 +239,12 @@ inline constexpr Cause kSshUnknownHostKey{
     "log in once with `ssh` and confirm the fingerprint, or give --host-key-check accept-new", kSsh,
     "host key verification failed"};
 inline constexpr Cause kOtherHostKey{
-    kFailedPrecondition, "host key does not match 'host_keys' in the spec: {said}",
+    kFailedPrecondition,
+    "host key does not match [spec|'host_keys' in the spec][hosts,init,allocation,here|the known "
+    "one]: {said}",
     "this may be an attack: run `cat /etc/ssh/ssh_host_*_key.pub` on the machine; if the key is "
-    "there, correct host_keys in the spec"};
+    "there, correct [spec|host_keys in the spec][hosts,init,allocation,here|"
+    "known_hosts]"};
 
 // The login with a key.
 inline constexpr Cause kOtherMethod{
@@ -248,13 +254,16 @@ inline constexpr Cause kOtherMethod{
     kSsh,
     "permission denied (keyboard-interactive|permission denied (password)|"
     "permission denied (password,keyboard-interactive)"};
+inline constexpr char kNameKey[] =
+    "load a key with ssh-add, or name one: [spec|key_file in the spec, or ][init|--key-file, or ]"
+    "IdentityFile in ~/.ssh/config";
 inline constexpr Cause kNoKey{kPermissionDenied, "key refused: there is no key to offer{keys}",
-                              "load a key with ssh-add, or name one: key_file in the spec, or "
-                              "IdentityFile in ~/.ssh/config"};
+                              kNameKey};
 inline constexpr Cause kKeyRefused{
     kPermissionDenied, "key refused: the server does not accept for user {user}:{keys}",
     "add the public key to ~/.ssh/authorized_keys of that user on the node, or give another user "
-    "or key (User or IdentityFile in ~/.ssh/config, `username` or key_file in the spec); if it is "
+    "or key (User or IdentityFile in ~/.ssh/config[spec|, `username` or key_file in the "
+    "spec][init|, --user or --key-file]); if it is "
     "there, check AllowUsers and DenyUsers in "
     "sshd_config, and that only the user can write to the home folder and ~/.ssh (StrictModes)"};
 inline constexpr Cause kWrongCertificate{
@@ -270,7 +279,8 @@ inline constexpr Cause kSshKeyRefused{
     "permission denied ()"};
 inline constexpr Cause kTooManyKeys{
     kPermissionDenied, "key refused: {said}",
-    "name the node's key (key_file in the spec, or IdentityFile in ~/.ssh/config), and set "
+    "name the node's key ([spec|key_file in the spec, or ][init|--key-file, or ]IdentityFile in "
+    "~/.ssh/config), and set "
     "`IdentitiesOnly yes` in ~/.ssh/config: the server ends logins that offer many keys "
     "(MaxAuthTries)",
     kSsh, "too many authentication failures"};
@@ -290,8 +300,9 @@ inline constexpr Cause kSshFails{kUnavailable, "{said}", "make `ssh {login} true
 // The server admits the user.
 inline constexpr Cause kOtherUser{
     kPermissionDenied, kServerSays,
-    "set `username: {user}` in the spec, or write {user}@{node} in --hosts", kServer,
-    "login as the |log in as the "};
+    "set [spec|`username: {user}` in the spec, or ]`User {user}` in ~/.ssh/config[hosts|, or write "
+    "{user}@{node} in --hosts][init|, or give `--user {user}`]",
+    kServer, "login as the |log in as the "};
 inline constexpr Cause kPasswordExpired{
     kPermissionDenied, kServerSays,
     "log in with `ssh {login}` in a terminal, and set a new password", kServer,
@@ -398,7 +409,8 @@ inline constexpr Cause kSlowEnd{kDeadlineExceeded, "closing timed out after {lim
 // The values of placeholders: {{"{said}", said}}.
 using CauseValues = std::initializer_list<std::pair<const char*, std::string>>;
 
-// Makes the error of a cause; one of a node that is off or booting carries NodeIsDown.
+// Makes the error of a cause, for the user of this process; one of a node that is off or booting
+// carries NodeIsDown.
 Status CauseError(const Cause& cause, CauseValues values = {});
 
 // How a user logs in to a node as autodist does; empty for a node that is not reached over SSH.
@@ -412,9 +424,6 @@ struct Login {
 // Fills in {node}, {login}, {user}, {jump} and {jump_from} of a hint, or removes a hint that needs
 // them from the error of a node without SSH.
 Status WithLogin(const Status& error, const Login& login);
-
-// Rewords a hint for `init`, which has options, and no spec yet.
-Status WithOptionsOfInit(const Status& error);
 
 // The causes that a text can show, in the order in which it is compared with them.
 std::span<const Cause* const> CausesInTexts();

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/a_few_of.h"
-#include "base/hint_without_spec.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "base/utf8.h"
@@ -244,11 +243,9 @@ std::string MissingVariablesReport(const Attempt& attempt, uint32_t member,
          "\n";
 }
 
-std::string HintText(const std::optional<diagnosis::FailureHint>& hint,
-                     const v1::LaunchPlan& plan) {
+std::string HintText(const std::optional<diagnosis::FailureHint>& hint) {
   if (!hint) return "";
-  const std::string remedy = plan.no_spec() ? base::HintWithoutSpec(hint->remedy) : hint->remedy;
-  return (hint->fact.empty() ? "" : "  " + hint->fact + "\n") + "  hint: " + remedy + "\n";
+  return (hint->fact.empty() ? "" : "  " + hint->fact + "\n") + "  hint: " + hint->remedy + "\n";
 }
 
 // Says what may help a rank that failed by itself. `reason`: its own message; null: none.
@@ -271,7 +268,7 @@ std::string AdviceReport(const Attempt& attempt, uint32_t member, uint32_t rank,
   std::string wrote = failed.reason;
   if (!hint) wrote += "\n" + absl::StrJoin(failed.lines, "\n") + "\n" + absl::StrJoin(last, "\n");
   const std::string missing = MissingVariablesReport(attempt, member, failed.reason, wrote);
-  return missing.empty() ? HintText(hint, attempt.plan()) : missing;
+  return missing.empty() ? HintText(hint) : missing;
 }
 
 // "GPU 1 of rank 5 on host3 fell off the bus (XID 79): restart the node"; "": no GPU did.
@@ -520,8 +517,7 @@ namespace {
 std::string HangAdvice(const Attempt& attempt) {
   diagnosis::FailedRank hung;
   hung.reason = attempt.hang_diagnosis->Get();
-  return EndedWellReport(attempt, *attempt.state().cause()) +
-         HintText(diagnosis::HintOf(hung), attempt.plan());
+  return EndedWellReport(attempt, *attempt.state().cause()) + HintText(diagnosis::HintOf(hung));
 }
 
 // Returns what the rank, which ended with 0, or its shell wrote without another step after it: an

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/for_user.h"
 #include "base/ip_address.h"
 
 namespace autodist::chief {
@@ -26,7 +27,8 @@ Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& r
     if (own == reported.end()) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition,
                               node.address() + " does not report its address between ranks"),
-                        "give it as data_address in the spec");
+                        base::ForUser("[spec|give it as data_address in the spec][hosts|write a "
+                                      "spec with `autodist init`, and give it there]"));
     }
     const auto [owner, is_new] = owners.emplace(own->second, node.address());
     if (is_new) continue;
@@ -34,7 +36,9 @@ Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& r
         Error(StatusCode::kFailedPrecondition, owner->second + " and " + node.address() +
                                                    " both report " + own->second +
                                                    " as their address between ranks"),
-        "give each node's own as data_address in the spec, or the network as interface");
+        base::ForUser(
+            "[spec|give each node's own as data_address in the spec, or the network as "
+            "interface][hosts|write a spec with `autodist init`, and give each node's own there]"));
   }
   return OkStatus();
 }

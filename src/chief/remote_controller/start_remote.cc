@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/exit_codes.h"
+#include "base/for_user.h"
 #include "base/home_folder.h"
 #include "base/log.h"
 #include "base/parse_number.h"
@@ -88,6 +89,7 @@ HostKeys KnownHostKeys(const v1::LaunchPlan& plan) {
 Result<std::string> MessageOf(const plan::Input& input, const spec::ResourceSpec& there) {
   v1::JobRequest request = input.request;
   request.set_spec_text(spec::SpecText(there));
+  request.set_node_source(static_cast<v1::NodeSource>(base::CurrentNodeSource()));
   for (const plan::Variable& variable : input.variables) {
     if (variable.secret) (*request.mutable_passed())[variable.name] = variable.value;
   }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/exit_codes.h"
-#include "base/hint_without_spec.h"
 #include "base/log.h"
 #include "base/node_is_down.h"
 #include "base/random.h"
@@ -315,12 +314,11 @@ void AttemptStarter::StartWithout(const launch::LaunchedNode& node) {
   const std::string& address = job_.plan.nodes(static_cast<int>(node.node_rank)).address();
   const bool spare = node.node_rank + job_.options.request().spares() >= job_.nodes.size();
   const std::string why = "cannot be reached: " + Message(node.status);
-  job_.console.Log(
-      LogLevel::kWarning,
-      base::FailureText(WithRemedy(
-          Error(node.status.code(),
-                address + " " + why + "; the job starts without " + (spare ? "this spare" : "it")),
-          job_.plan.no_spec() ? base::HintWithoutSpec(Remedy(node.status)) : Remedy(node.status))));
+  job_.console.Log(LogLevel::kWarning,
+                   base::FailureText(WithRemedy(
+                       Error(node.status.code(), address + " " + why + "; the job starts without " +
+                                                     (spare ? "this spare" : "it")),
+                       Remedy(node.status))));
   roster_.LeaveOut(node.node_rank, why);
   job_.nodes.StartWithout(node.node_rank, node.status);
 }

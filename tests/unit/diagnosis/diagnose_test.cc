@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/for_user.h"
 #include "diagnosis/collective_variables.h"
 #include "diagnosis/diagnosis_text.h"
 #include "diagnosis/hardware_faults.h"
@@ -106,11 +107,13 @@ TEST_F(DiagnoseTest, OnHealthyNodesEveryCheckPasses) {
 }
 
 TEST_F(DiagnoseTest, HintsNameTheSpecOnlyIfThereIsOne) {
-  evidence_.nodes[2].reached = WithRemedy(Error(StatusCode::kUnavailable, "Connection refused"),
-                                          "correct `port` in the spec, or Port in ~/.ssh/config");
-  EXPECT_EQ(Only().remedy(), "correct `port` in the spec, or Port in ~/.ssh/config");
-  plan_.set_no_spec(true);
-  EXPECT_EQ(Only().remedy(), "correct Port in ~/.ssh/config");
+  plan_.mutable_nodes(2)->set_data_address("10.0.0.9");
+  EXPECT_THAT(Only().remedy(), HasSubstr("in the spec"));
+  base::SetNodeSource(base::NodeSource::kHosts);
+  EXPECT_EQ(Only().remedy(), "correct the node's address");
+  base::SetNodeSource(base::NodeSource::kAllocation);
+  EXPECT_EQ(Only().remedy(), "");
+  base::SetNodeSource(base::NodeSource::kSpec);
 }
 
 TEST_F(DiagnoseTest, AVirtualEnvironmentThatOnlyTheChiefLacks) {

@@ -3,10 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/for_user.h"
+
 namespace autodist::diagnosis {
 namespace {
 
+using testing::AnyOf;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 FailedRank Failed(const std::string& reason, std::vector<std::string> lines = {}) {
@@ -65,6 +71,28 @@ TEST(FailureHintTest, EachKnownFailureHasTheHintOfItsCause) {
     EXPECT_THAT(hint->fact, StartsWith(row.fact)) << row.reason;
     EXPECT_THAT(hint->remedy, StartsWith(row.remedy)) << row.reason;
   }
+}
+
+TEST(FailureHintTest, WithoutASpecNoHintNamesItsKeys) {
+  using base::NodeSource;
+  for (const NodeSource source :
+       {NodeSource::kHosts, NodeSource::kAllocation, NodeSource::kHere, NodeSource::kSpec}) {
+    for (const std::string& remedy : KnownRemedies()) {
+      const std::string hint = base::ForUserOf(source, remedy);
+      EXPECT_THAT(hint, Not(AnyOf(IsEmpty(), HasSubstr("[spec"), HasSubstr("|"))));
+      if (source == NodeSource::kSpec) continue;
+      EXPECT_THAT(hint, Not(AnyOf(HasSubstr("the spec"), HasSubstr("python_venv"),
+                                  HasSubstr("shared_envs"))));
+    }
+  }
+  const auto remedy = [](NodeSource source) {
+    base::SetNodeSource(source);
+    const auto hint = HintOf(Failed("AssertionError: Torch not compiled with CUDA enabled"));
+    base::SetNodeSource(NodeSource::kSpec);
+    return hint ? hint->remedy : "";
+  };
+  EXPECT_THAT(remedy(NodeSource::kSpec), EndsWith("find it, or correct python_venv"));
+  EXPECT_THAT(remedy(NodeSource::kHosts), EndsWith("ranks of host2 find it"));
 }
 
 TEST(FailureHintTest, OtherFailuresHaveNone) {

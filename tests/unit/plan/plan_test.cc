@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/for_user.h"
 #include "plan/plan_text.h"
 #include "support/example_plan.h"
 #include "support/plans.h"
@@ -250,9 +251,9 @@ TEST(PlanTest, HintsNameTheSpecOnlyIfThereIsOne) {
   plan::Input input = test::ThreeNodeInput();
   input.command = {"conda", "activate", "e"};
   EXPECT_THAT(Remedy(MakePlan(input).status()), HasSubstr("set python_venv in the spec, such as"));
-  input.spec.made = true;
-  EXPECT_THAT(Remedy(MakePlan(input).status()),
-              HasSubstr("set python_venv in a spec, which `autodist init` writes, such as"));
+  base::SetNodeSource(base::NodeSource::kHere);
+  EXPECT_EQ(Remedy(MakePlan(input).status()), "run the command before `autodist run`");
+  base::SetNodeSource(base::NodeSource::kSpec);
 }
 
 TEST(PlanTest, RefusesACommandThatCannotBeSent) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/for_user.h"
 #include "spec/yaml_reader.h"
 
 namespace autodist::spec {
@@ -296,7 +297,9 @@ TEST(SpecTextTest, NumbersThatOthersUseAsPorts) {
               HasSubstr("a has no GPU and 64 CPUs, and there are 22 given"));
   EXPECT_THAT(warning(4, Has(0, 2)), HasSubstr("fewer than the 4 given; some share a CPU"));
   for (const uint32_t slots : {1u, 8u, 16u, 64u}) EXPECT_EQ(warning(slots, {}), "") << slots;
-  const auto of_run = DraftSpec({{"", "a", 22}}, {Has(0, 2)}, {}, DraftFor::kRun).warnings;
+  base::SetNodeSource(base::NodeSource::kHosts);
+  const auto of_run = DraftSpec({{"", "a", 22}}, {Has(0, 2)}, {}).warnings;
+  base::SetNodeSource(base::NodeSource::kSpec);
   EXPECT_THAT(of_run,
               ElementsAre(testing::AllOf(HasSubstr("those that are there are used; 'a:22' means 22 "
                                                    "devices; a port is 'Port 22' in ~/.ssh/config"),

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hint_without_spec.h"
+#include "base/for_user.h"
 #include "base/node_is_down.h"
 
 namespace autodist::transport {
@@ -261,7 +261,7 @@ const std::vector<const Cause*>& HintsAboutLogins() {
                 &cause::kShellWaits,     &cause::kContainerWaits,   &cause::kNoAnswer,
                 &cause::kEndlessOutput,  &cause::kSlowFolder,       &cause::kNoFolder,
                 &cause::kFolderFails,    &cause::kNotSent,          &cause::kSlowProgram,
-                &cause::kProgramFails});
+                &cause::kProgramFails,   &cause::kOtherHostKey,     &cause::kLoopbackName});
     return all;
   }();
   return rows;
@@ -276,18 +276,45 @@ TEST(ReachCausesTest, NoHintHasAPlaceholder) {
     EXPECT_FALSE(std::regex_search(hint, word)) << hint;
     EXPECT_THAT(Remedy(WithLogin(error, {})), Not(HasSubstr("{"))) << row->hint;
     EXPECT_EQ(Message(WithLogin(error, {})), Message(error));
-    const std::string of_init = Remedy(WithOptionsOfInit(error));
-    EXPECT_THAT(of_init, Not(HasSubstr("in the spec"))) << of_init;
     // The chief names these options after the causes of all nodes.
     for (const char* option : {"--exclude", "--wait-for-nodes", "--min-nodes"}) {
       EXPECT_THAT(hint, Not(HasSubstr(option))) << hint;
     }
-    EXPECT_THAT(of_init, Not(HasSubstr("--fan-out")));  // which init lacks
-    // Each has an alternative without a spec.
-    const std::string without = base::HintWithoutSpec(Remedy(error));
-    EXPECT_THAT(without, AllOf(Not(HasSubstr("in the spec")), Not(HasSubstr("in a spec"))))
-        << without;
   }
+}
+
+TEST(ReachCausesTest, AHintNamesOnlyWhatTheUserHas) {
+  using base::NodeSource;
+  struct Row {
+    NodeSource source;
+    std::vector<const char*> absent;  // what such a user has not
+  };
+  const std::vector<const char*> of_init = {"--port", "--key-file", "--user"};
+  const Row rows[] = {{NodeSource::kSpec, of_init},
+                      {NodeSource::kHosts, of_init},
+                      {NodeSource::kInit, {"--fan-out", "--env", "--hosts"}},
+                      {NodeSource::kAllocation, {"--port", "--key-file", "--user", "--hosts"}},
+                      {NodeSource::kHere, {"--port", "--key-file", "--user", "--hosts"}}};
+  const std::regex section(R"(\[[a-z,]+\|)");
+  for (const auto& [source, absent] : rows) {
+    for (const Cause* row : HintsAboutLogins()) {
+      base::SetNodeSource(source);
+      const Status error = CauseError(*row, {{"{limit}", "10 s"}, {"{rest}", "x"}});
+      base::SetNodeSource(NodeSource::kSpec);
+      const std::string shown = Message(error) + "\n" + Remedy(error);
+      EXPECT_FALSE(std::regex_search(shown, section)) << shown;
+      for (const char* text : absent) EXPECT_THAT(shown, Not(HasSubstr(text)));
+      if (source == NodeSource::kSpec) continue;
+      for (const char* text : {"the spec", "a spec", "key_file", "proxy_jump", "host_keys"}) {
+        EXPECT_THAT(shown, Not(HasSubstr(text)));
+      }
+    }
+  }
+}
+
+TEST(ReachCausesTest, TextsOfNodesAreNoSections) {
+  const Status error = CauseError(cause::kNoCommand, {{"{said}", "[init|x] [spec|y]"}});
+  EXPECT_THAT(Message(error), HasSubstr("[init|x] [spec|y]"));
 }
 
 TEST(ReachCausesTest, OnlyANodeThatDoesNotAnswerMayBeBooting) {

@@ -14,6 +14,7 @@
 #include <stop_token>
 
 #include "autodist/v1/job_request.pb.h"
+#include "base/for_user.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/remote_controller/controller.h"
 #include "json/proto_json.h"
@@ -208,11 +209,19 @@ TEST_F(StartRemoteTest, TheChiefGetsItsCommandAndItsOutputIsShown) {
   ASSERT_EQ(run.passed_size(), 1);
   EXPECT_EQ(run.passed().at("SECRET"), "s3cret");
   EXPECT_EQ(run.workdir(), "/");
+  EXPECT_EQ(run.node_source(), v1::NODE_SOURCE_SPEC);
   const auto there = spec::ReadSpec(run.spec_text(), "there").spec;
   ASSERT_TRUE(there);
   EXPECT_TRUE(there->nodes[0].chief);
   EXPECT_THAT(there->nodes[1].host_keys, ElementsAre(kHostKey));
   EXPECT_EQ(started_, 1);
+}
+
+TEST_F(StartRemoteTest, TheChiefKnowsThatItsSpecIsNoFile) {
+  base::SetNodeSource(base::NodeSource::kHosts);
+  EXPECT_EQ(Start(Ended("0")), 0);
+  base::SetNodeSource(base::NodeSource::kSpec);
+  EXPECT_EQ(Run().node_source(), v1::NODE_SOURCE_HOSTS);
 }
 
 TEST_F(StartRemoteTest, AnyNodeMayHaveTheChief) {
