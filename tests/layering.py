@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Checks the includes against the tables of docs/explanation/modules.md: which module may use which,
-and where the headers of third parties may be included. Checks that no loop over a folder throws."""
+and where the headers of third parties may be included. Checks that no loop over a folder throws,
+and that texts with sections for some users are rendered."""
 
 import graphlib
 import re
@@ -84,6 +85,25 @@ def issue_with(name, included):
 # A loop over std::filesystem's iterator throws if reading a folder fails halfway.
 THROWING = re.compile(r"(?<!recursive_)directory_iterator|: [\w:]*recursive_directory_iterator\(")
 
+# Texts with sections (base/for_user.h), and tables of them, whose readers call ForUser.
+SECTION = re.compile(r"\[(?:(?:spec|hosts|init|allocation|here),?)+\|")
+TABLES = ("src/transport/reach_causes.h", "src/diagnosis/failure_hint.cc")
+TOKEN = re.compile(r"""//[^\n]*|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\])'|\w+|[()]""", re.DOTALL)
+
+
+def is_rendered(text):
+    """Whether each literal with a section is within the parentheses of a call of ForUser."""
+    calls, before = [], ""
+    for token in (match[0] for match in TOKEN.finditer(text)):
+        if token == "(":
+            calls.append(before)
+        elif token == ")" and calls:
+            calls.pop()
+        elif token.startswith('"') and SECTION.search(token) and "ForUser" not in calls:
+            return False
+        before = token
+    return True
+
 
 def issues():
     names = [name for module in MODULES for name in (module, *MODULES[module])]
@@ -101,6 +121,8 @@ def issues():
             text = path.read_text()
             if THROWING.search(text):
                 yield f"{name}: directory_iterator throws: use base::EntriesOf, or increment(error)"
+            if SECTION.search(text) and name not in TABLES and not is_rendered(text):
+                yield f"{name}: a text with sections is not rendered by base::ForUser"
             for included in re.findall(r'#include ["<]([^">]+)[">]', text):
                 issue = issue_with(name, included)
                 if issue:
