@@ -91,4 +91,4 @@ def test_gpus_need_the_driver(doctor):
 def test_nothing_is_loaded_on_nodes_with_issues(doctor, tmp_path):
     (tmp_path / "nvidia-smi").unlink()
     outcome = doctor("gpus.yaml")
-    assert outcome.code == 1 and "has no GPU" in outcome.out and "job" not in outcome.err
+    assert outcome.code == 1 and "no GPU there" in outcome.out and "job" not in outcome.err
