@@ -24,7 +24,7 @@ using testing::Not;
 bool IsMadeOf(const std::string& text, const std::string& row) {
   static const std::regex special(R"([.^$|()\[*+?\\])");
   static const std::regex placeholder(R"(\{[a-z_]+\})");
-  const std::string quoted = std::regex_replace(row, special, R"(\$&)");
+  const std::string quoted = std::regex_replace(base::ForUser(row), special, R"(\$&)");
   return std::regex_match(text, std::regex(std::regex_replace(quoted, placeholder, ".*")));
 }
 
