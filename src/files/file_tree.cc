@@ -1,5 +1,6 @@
 #include "files/file_tree.h"
 
+#include <absl/strings/str_join.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr size_t kLargestIgnoreFile = 16 << 20;  // bytes
 constexpr size_t kMaxShown = 10;
+constexpr char kMakeReadable[] = "make it readable, or list it in .autodistignore";
 constexpr size_t kEndSize = 256;  // bytes
 // A file that was modified within this time, by the clock of a file server, may be growing.
 constexpr int64_t kMayGrowNs = 3'600'000'000'000;
@@ -61,9 +63,8 @@ class Scan {
   std::string Absolute(const std::string& path) const {
     return path.empty() ? tree_.folder : tree_.folder + "/" + path;
   }
-  void Issue(int error, const std::string& path) {
-    issues_.push_back(Message(ErrnoError(error, Absolute(path))));
-  }
+  // The hint belongs to a missing permission, unless the error has its own.
+  void Issue(const Status& error, const std::string& hint);
   Status Unreadable() const;
   std::optional<std::vector<std::string>> Names(const std::string& path);
   void ReadIgnoreFiles(const std::string& path);
@@ -84,7 +85,15 @@ class Scan {
   std::vector<Level> levels_;    // of the current folder and those above it
   bool within_ignored_ = false;  // whether .gitignore excludes the current folder
   std::vector<std::string> issues_;
+  std::set<std::string> hints_;  // for these issues
 };
+
+void Scan::Issue(const Status& error, const std::string& hint) {
+  issues_.push_back(Message(error));
+  const bool forbidden = error.code() == StatusCode::kPermissionDenied;
+  const std::string shown = Remedy(forbidden ? WithRemedy(error, hint) : error);
+  if (!shown.empty()) hints_.insert(shown);
+}
 
 Status Scan::Unreadable() const {
   std::string text;
@@ -94,14 +103,15 @@ Status Scan::Unreadable() const {
   if (issues_.size() > kMaxShown) {
     text += "\n    and " + std::to_string(issues_.size() - kMaxShown) + " more";
   }
-  return WithRemedy(Error(StatusCode::kPermissionDenied, text),
-                    "make it readable, or list it in .autodistignore");
+  return WithRemedy(Error(StatusCode::kPermissionDenied, text), absl::StrJoin(hints_, "; "));
 }
 
 std::optional<std::vector<std::string>> Scan::Names(const std::string& path) {
   std::vector<std::string> names = base::EntriesOf(Absolute(path));
   const int error = errno;
-  if (error != 0 && (error != ENOENT || path.empty())) Issue(error, path);
+  if (error != 0 && (error != ENOENT || path.empty())) {
+    Issue(ErrnoError(error, Absolute(path)), path.empty() ? "make it readable" : kMakeReadable);
+  }
   return error == 0 ? std::optional(std::move(names)) : std::nullopt;
 }
 
@@ -115,8 +125,10 @@ void Scan::ReadIgnoreFiles(const std::string& path) {
     auto text = base::ReadTextFile(Absolute(file), kLargestIgnoreFile);
     if (text.ok()) {
       content = *std::move(text);
+    } else if (text.status().code() == StatusCode::kInvalidArgument) {
+      Issue(WithRemedy(text.status(), "correct or remove that ignore file"), "");
     } else {
-      issues_.push_back(Message(text.status()));
+      Issue(text.status(), "make that ignore file readable");
     }
   };
   read(".gitignore", found.git);
@@ -187,7 +199,8 @@ void Scan::CountIgnored(const std::string& path, const struct stat& info) {
 void Scan::Visit(const std::string& path, const std::string& name) {
   struct stat info;
   if (lstat(Absolute(path).c_str(), &info) != 0) {
-    if (errno != ENOENT) Issue(errno, path);  // ENOENT: removed meanwhile
+    if (errno == ENOENT) return;  // removed meanwhile
+    Issue(ErrnoError(errno, Absolute(path)), "make the folder that has it accessible (chmod u+x)");
     return;
   }
   const bool is_folder = S_ISDIR(info.st_mode);
@@ -217,7 +230,7 @@ void Scan::Visit(const std::string& path, const std::string& name) {
 
 void Scan::AddFile(FileEntry entry, const struct stat& info) {
   if (faccessat(AT_FDCWD, Absolute(entry.path).c_str(), R_OK, AT_EACCESS) != 0) {
-    Issue(errno, entry.path);
+    Issue(ErrnoError(errno, Absolute(entry.path)), kMakeReadable);
     return;
   }
   entry.size = static_cast<uint64_t>(info.st_size);
@@ -238,7 +251,7 @@ void Scan::AddSymlink(FileEntry entry) {
   std::array<char, PATH_MAX> target;
   const ssize_t length = readlink(Absolute(entry.path).c_str(), target.data(), target.size());
   if (length < 0) {
-    if (errno != ENOENT) Issue(errno, entry.path);
+    if (errno != ENOENT) Issue(ErrnoError(errno, Absolute(entry.path)), kMakeReadable);
     return;
   }
   entry.type = FileType::kSymlink;

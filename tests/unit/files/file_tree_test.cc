@@ -120,6 +120,17 @@ TEST_F(FileTreeTest, AllUnreadableFilesAreReported) {
   ASSERT_EQ(seteuid(getuid()), 0);
 }
 
+// They are read even if .autodistignore lists them.
+TEST_F(FileTreeTest, AnIgnoreFileThatIsNoneIsCorrectedAndNotListed) {
+  folder_.Write(".autodistignore", ".gitignore\n");
+  for (const std::string& content : {std::string((16 << 20) + 1, 'x'), std::string("a\0b", 3)}) {
+    folder_.Write(".gitignore", content);
+    const auto tree = ScanFolder(folder_.path(), "");
+    EXPECT_THAT(Message(tree.status()), HasSubstr(folder_.path() + "/.gitignore: "));
+    EXPECT_EQ(Remedy(tree.status()), "correct or remove that ignore file");
+  }
+}
+
 TEST_F(FileTreeTest, OwnOutputIsLeftOut) {
   folder_.Write("old.log", "");
   const base::UniqueFd before(dup(STDOUT_FILENO));
