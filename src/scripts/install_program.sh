@@ -12,7 +12,7 @@
 #
 # A node that has the program needs only what `enter` uses, and sleep, without which the main program
 # of a created container (until_agent_ends.sh) would not wait.
-# shellcheck disable=SC2034 # o is for run
+# shellcheck disable=SC2034,SC3067,SC2088 # o is for run; such shells have -O; "~" is for people
 n=$1 w=$2 k=$3 f=$4 o=$(umask) x='';
 printf '\nAUTODIST-SHELL %s\n' "$n";
 m=$(uname -m 2> /dev/null);
@@ -64,8 +64,10 @@ can_at_home() {
     return;
   };
   in_home "$k" "$s" || {
-    y='chmod go-w ~/.cache, or remove ~/.cache/autodist';
-    no "$h" 'not used: another user owns or can write to it or a folder above it';
+    for i in "${h%/*/*/*}" "${h%/*/*}" "${h%/*}" "$h"; do own "$i" || break; done;
+    y="~${i#"$HOME"}";
+    [ -O "$i" ] && y="chmod go-w $y" || y="make $y your own (chown)";
+    no "$i" 'not used: another user owns or can write to it';
     return;
   };
   can "$h";

@@ -118,6 +118,37 @@ TEST(ScriptsTest, AnInstalledProgramNeedsFewOthers) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(ScriptsTest, TheFolderAboveTheProgramThatOthersCanChangeIsNamed) {
+  std::string folder = "/tmp/scripts_test.XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  // The folder in /tmp cannot be made.
+  for (const char* text : {"uname:echo MACHINE", "id:echo none/none"}) {
+    const std::string_view line = text;
+    const std::string program = folder + "/" + std::string(line.substr(0, line.find(':')));
+    std::ofstream(program) << "#!/bin/sh\n" << line.substr(line.find(':') + 1) << "\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+  const std::string script = Script({"start_agent", "own_folder", "install_program"});
+  const std::string command = "PATH=" + folder + ":$PATH HOME=" + folder + " /bin/sh -c " +
+                              base::ShellQuote(script) +
+                              " sh NONCE 5 agent f MACHINE VERSION 1 1 1 - 2>&1";
+  for (const char* open : {"/.cache", "/.cache/autodist", "/.cache/autodist/agent",
+                           "/.cache/autodist/agent/VERSION"}) {
+    ASSERT_EQ(std::system(("umask 077; mkdir -p " + folder + open).c_str()), 0);
+    std::filesystem::permissions(folder + open, std::filesystem::perms::all);
+    FILE* const output = popen(command.c_str(), "r");
+    ASSERT_NE(output, nullptr);
+    std::array<char, 1000> printed{};
+    (void)!fread(printed.data(), 1, printed.size() - 1, output);
+    EXPECT_EQ(WEXITSTATUS(pclose(output)), 1);
+    const std::string said = printed.data();
+    EXPECT_NE(said.find("\n" + folder + open + ": not used: another user"), said.npos) << said;
+    EXPECT_TRUE(said.ends_with(std::string("\nhint: chmod go-w ~") + open + "\n")) << said;
+    std::filesystem::remove_all(folder + "/.cache");
+  }
+  std::filesystem::remove_all(folder);
+}
+
 // A shell can parse each as one line, alone and after the others.
 TEST(ScriptsTest, AllAreShellPrograms) {
   for (const auto& names :
