@@ -1,13 +1,14 @@
 #include "plan/command_argv.h"
 
-#include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 
 #include <algorithm>
 #include <string_view>
 
 #include "base/for_user.h"
+#include "base/shell_quote.h"
 #include "base/split.h"
+#include "base/utf8.h"
 
 namespace autodist::plan {
 namespace {
@@ -172,20 +173,25 @@ Status CheckForRanks(const std::vector<std::string>& command) {
   struct ShellCommand {
     std::string_view programs;
     std::string_view subcommands;
-    const char* statements;  // for python_venv
+    const char* statements;  // for python_venv; its arguments follow
   };
   constexpr ShellCommand kCommands[] = {
-      {"conda mamba micromamba", "activate",
-       "source ~/miniconda3/etc/profile.d/conda.sh; conda activate NAME"},
-      {"module", "load add use purge", "source /etc/profile; module load NAME"}};
-  const std::string line = absl::StrJoin(command, " ") + "  ";  // it may be quoted as one word
-  const std::vector<std::string_view> words = base::Split(line, ' ');
+      {"conda mamba micromamba", "activate", "source ~/miniconda3/etc/profile.d/conda.sh; conda"},
+      {"module", "load add use purge", "source /etc/profile; module"}};
+  // It may be quoted as one word, with other commands.
+  const std::string line = command.size() == 1
+                               ? command[0].substr(0, command[0].find_first_of("&|;\n"))
+                               : base::ShellLine(command);
+  const std::string padded = line + "  ";
+  const std::vector<std::string_view> words = base::Split(padded, ' ');
   const std::string program = BaseName(std::string(words[0]));
   for (const auto& [programs, subcommands, statements] : kCommands) {
     if (std::ranges::count(base::Split(programs, ' '), program) == 0 ||
         std::ranges::count(base::Split(subcommands, ' '), words[1]) == 0) {
       continue;
     }
+    const size_t end = line.find_last_not_of(' ') + 1;
+    const std::string arguments = line.substr(words[0].size(), end - words[0].size());
     return WithRemedy(
         Error(StatusCode::kInvalidArgument, "`" + program + " " + std::string(words[1]) +
                                                 "` changes only the shell that runs it"),
@@ -194,7 +200,7 @@ Status CheckForRanks(const std::vector<std::string>& command) {
                 "[spec|set python_venv in the spec, such as '{}', and start the program alone; "
                 "on this machine, ][hosts,allocation|give the whole path of the environment's "
                 "program; for ranks on this machine alone, ]run the command before `autodist run`"),
-            {{"{}", statements}}));
+            {{"{}", statements + base::Printable(arguments)}}));
   }
   return OkStatus();
 }

@@ -89,13 +89,25 @@ TEST(WithPythonTest, ScriptsAndModulesRunAsWithTorchrun) {
 
 TEST(CheckForRanksTest, AnActivationIsNoProgram) {
   using Command = std::vector<std::string>;
-  for (const Command& command :
-       {Command{"conda", "activate", "train"}, Command{"conda activate train && python x.py"},
-        Command{"/opt/conda/bin/conda", "activate"}, Command{"micromamba", "activate", "x"},
-        Command{"module", "load", "cuda/12.4"}, Command{"module load cuda && python x.py"}}) {
+  struct Case {
+    Command command;
+    std::string statement;  // the end of the one that the hint gives
+  };
+  const Case cases[] = {
+      {{"conda", "activate", "train"}, "conda.sh; conda activate train'"},
+      {{"conda", "activate", "my env"}, "conda.sh; conda activate 'my env''"},
+      {{"conda activate train && python x.py"}, "conda.sh; conda activate train'"},
+      {{"/opt/conda/bin/conda", "activate"}, "conda.sh; conda activate'"},
+      {{"micromamba", "activate", "x"}, "conda.sh; conda activate x'"},
+      {{"module", "load", "cuda/12.4", "gcc"}, "profile; module load cuda/12.4 gcc'"},
+      {{"module load cuda; python x.py"}, "profile; module load cuda'"},
+      {{"module", "purge"}, "profile; module purge'"},
+  };
+  for (const auto& [command, statement] : cases) {
     const Status status = PlanOf(command).status();
     EXPECT_THAT(Message(status), HasSubstr("` changes only the shell that runs it"));
     EXPECT_THAT(Remedy(status), HasSubstr("python_venv"));
+    EXPECT_THAT(Remedy(status), HasSubstr(statement));
   }
   for (const Command& command : {Command{"conda", "run", "-n", "x", "python"}, Command{"conda"},
                                  Command{"module"}, Command{"./module.py", "load"},
