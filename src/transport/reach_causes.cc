@@ -66,6 +66,13 @@ constexpr const Cause* kOfDownNodes[] = {
 constexpr size_t kMaxSentence = 300;  // bytes
 constexpr size_t kMaxShown = 500;     // bytes of what a login shell prints
 
+// Where the user sets the port of a node's sshd.
+std::string PlacesOfPort() {
+  return base::ForUser(
+      "[spec|`port` in the ssh group of the spec, or the one in the node's `address`, or ]"
+      "[init|--port, or ]Port in ~/.ssh/config");
+}
+
 struct Shown {
   const Cause* row = nullptr;
   std::string_view before;  // the text before the evidence's line
@@ -134,8 +141,10 @@ std::string WhatItPrints(std::string_view printed) {
 }  // namespace
 
 Status CauseError(const Cause& cause, CauseValues values) {
+  const std::string hint =
+      absl::StrReplaceAll(base::ForUser(cause.hint), {{"{port}", PlacesOfPort()}});
   const Status error{cause.code, absl::StrReplaceAll(base::ForUser(cause.sentence), values),
-                     absl::StrReplaceAll(base::ForUser(cause.hint), values)};
+                     absl::StrReplaceAll(hint, values)};
   return std::ranges::count(kOfDownNodes, &cause) > 0 ? NodeIsDown::Mark(error) : error;
 }
 

@@ -25,7 +25,8 @@ enum class SaidBy {
 
 struct Cause {
   StatusCode code;
-  // Both have sections for sources (base/for_user.h), and placeholders such as {said}.
+  // Both have sections for sources (base/for_user.h), and placeholders such as {said}. {port} is
+  // where the user sets the port of a node's sshd.
   const char* sentence;
   const char* hint;  // may be empty; also with the placeholders of WithLogin
   SaidBy said_by = SaidBy::kNone;
@@ -98,9 +99,8 @@ inline constexpr Cause kConnectTimeout{kDeadlineExceeded, "connecting timed out 
                                        kCheckAddress};
 inline constexpr Cause kSshTimeout{kDeadlineExceeded, "{said}", kCheckAddress, kSsh, "timed out"};
 inline constexpr Cause kRefused{kUnavailable, "{said}",
-                                "start sshd on the node, or correct the port: [spec|`port` in the "
-                                "spec, or ][init|--port, or ]Port in ~/.ssh/config",
-                                kSsh, "connection refused"};
+                                "start sshd on the node, or correct the port: {port}", kSsh,
+                                "connection refused"};
 // The kernel reports it if no machine of this network has the address; a firewall may cause it,
 // too.
 inline constexpr Cause kHostSilent{
@@ -152,15 +152,12 @@ inline constexpr Cause kProxySilent{
 inline constexpr Cause kSilentServer{
     kDeadlineExceeded,
     "waiting for the banner of an SSH server timed out after {limit}: the port accepts connections",
-    "if another service has the port, correct [spec|`port` in the spec, or ][init|--port, or ]Port "
-    "in ~/.ssh/config; if the SSH server is slow (load, or UseDNS in its sshd_config), set a "
-    "ConnectTimeout of "
-    "more than {limit} in ~/.ssh/config"};
+    "if another service has the port, correct {port}; if the SSH server is slow (load, or UseDNS "
+    "in its sshd_config), set a ConnectTimeout of more than {limit} in ~/.ssh/config"};
 inline constexpr Cause kSshSilentServer{
     kDeadlineExceeded, "{said}",
-    "if another service has the port, correct [spec|`port` in the spec, or ][init|--port, or ]Port "
-    "in ~/.ssh/config; behind a jump host or ProxyCommand, check that the node is up; if its SSH "
-    "server is slow, set a longer ConnectTimeout in ~/.ssh/config",
+    "if another service has the port, correct {port}; behind a jump host or ProxyCommand, check "
+    "that the node is up; if its SSH server is slow, set a longer ConnectTimeout in ~/.ssh/config",
     kSsh, "timed out during banner exchange"};
 inline constexpr Cause kClosedAtOnce{kResourceExhausted,
                                      "the server closed the connection before it said anything",
@@ -168,8 +165,7 @@ inline constexpr Cause kClosedAtOnce{kResourceExhausted,
 inline constexpr Cause kBusy{
     kResourceExhausted, "the server is refusing logins for now: {said}", kLimitsOfServer, kSsh,
     "kex_exchange_identification|exceeded maxstartups|not allowed at this time"};
-inline constexpr char kGivePort[] =
-    "give the port of sshd: [spec|`port` in the spec, or ][init|--port, or ]Port in ~/.ssh/config";
+inline constexpr char kGivePort[] = "give the port of sshd: {port}";
 inline constexpr Cause kOtherServer{kFailedPrecondition,
                                     "not an SSH server: it says '{said}'{then}", kGivePort};
 inline constexpr Cause kSshOtherServer{

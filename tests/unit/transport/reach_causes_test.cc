@@ -312,6 +312,15 @@ TEST(ReachCausesTest, AHintNamesOnlyWhatTheUserHas) {
   }
 }
 
+TEST(ReachCausesTest, EachPlaceOfThePortIsNamed) {
+  for (const Cause* row : {&cause::kRefused, &cause::kSilentServer, &cause::kSshSilentServer,
+                           &cause::kOtherServer, &cause::kSshOtherServer}) {
+    for (const char* place : {"`port` in the ssh group", "the node's `address`", "~/.ssh/config"}) {
+      EXPECT_THAT(Remedy(CauseError(*row)), HasSubstr(place));
+    }
+  }
+}
+
 TEST(ReachCausesTest, TextsOfNodesAreNoSections) {
   const Status error = CauseError(cause::kNoCommand, {{"{said}", "[init|x] [spec|y]"}});
   EXPECT_THAT(Message(error), HasSubstr("[init|x] [spec|y]"));
