@@ -93,6 +93,11 @@ class ConfigReader {
     setting.table = table_;
     setting.line = line_;
     setting.key = TakeKey();
+    if (!setting.key.empty() && Front() == '.') {
+      return Wrong("'" + line +
+                   "': a key with a dot is not supported; write the key below a line " +
+                   "with its table, such as [run]");
+    }
     SkipBlanks();
     if (setting.key.empty() || Front() != '=') {
       return Wrong("'" + line + "' is not KEY = VALUE, such as grace = \"2m\"");

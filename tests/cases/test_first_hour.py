@@ -240,7 +240,7 @@ autodist run {typed} -- sh -c 'sleep 2; exit ${{CODE:-0}}'; echo "[$?]"
     ("[run]\ngrcae = 3", "config.toml: line 2: run has no option 'grcae'"),
     ("[run]\ngrace = 2m", "config.toml: line 2: '2m' is not a number"),
     ("[run]\ngrace = \"soon\"", "config.toml: run: --grace: 'soon' is not a duration"),
-    ("run.grace = 3", "config.toml: line 1: 'run.grace = 3' is not KEY = VALUE")])
+    ("run.grace = 3", "config.toml: line 1: 'run.grace = 3': a key with a dot is not supported; write")])
 def test_errors_in_the_defaults_are_named(case, config, why):
     said = case(1, f"""
 export XDG_CONFIG_HOME="$PWD/config"; mkdir -p config/autodist

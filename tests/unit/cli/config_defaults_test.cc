@@ -48,7 +48,9 @@ TEST(ConfigTextTest, AnErrorIsQuotedWithItsLine) {
         {"[run", "line 1: '[run' is not a table; tables are commands, such as [run]"},
         {"[run.more]", "line 1: '[run.more]' is not a table"},
         {"[[run]]", "line 1: '[[run]]' is not a table"},
-        {"a.b = 1", "line 1: 'a.b = 1' is not KEY = VALUE"},
+        {"a.b = 1",
+         "line 1: 'a.b = 1': a key with a dot is not supported; write the key below a line with "
+         "its table, such as [run]"},
         {"a = 1 2", "line 1: '2' follows the value"},
         {"a = [1, 2", "line 1: the list is not closed by ']'"},
         {"a = [1 2]", "line 1: the list is not closed by ']'"},
