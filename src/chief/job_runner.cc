@@ -371,8 +371,8 @@ std::string JobRunner::WaitText() const {
     return "files that are being fetched; " +
            HowToCancel(parts_.options.request(), parts_.plan.job_id());
   }
-  const auto limit =
-      std::chrono::ceil<std::chrono::seconds>(parts_.stop.named_limit() - parts_.loop->Now());
+  const Loop::Time until = parts_.stop.named_limit(parts_.nodes.AnyDisconnected());
+  const auto limit = std::chrono::ceil<std::chrono::seconds>(until - parts_.loop->Now());
   const std::string up_to = ", for up to " + base::Elapsed(limit);
   if (stage_ == kEnding) {
     const std::string ranks = RunningRanks();

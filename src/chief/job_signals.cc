@@ -19,9 +19,10 @@ namespace {
 constexpr char kNoMore[] = "waiting no longer";
 
 // "for up to 40 s".
-std::string UpTo(const StopPolicy& stop, Loop::Time now) {
+std::string UpTo(const JobParts& parts) {
+  const Loop::Time until = parts.stop.named_limit(parts.nodes.AnyDisconnected());
   return "for up to " +
-         base::Elapsed(std::chrono::ceil<std::chrono::seconds>(stop.named_limit() - now));
+         base::Elapsed(std::chrono::ceil<std::chrono::seconds>(until - parts.loop->Now()));
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ void JobSignals::InterruptStart(const std::string& name, Action action) {
   const auto report = [&](const std::string& what) {
     parts_.console.Log(LogLevel::kInfo, name + ": " + what);
   };
-  const std::string up_to = UpTo(parts_.stop, parts_.loop->Now());
+  const std::string up_to = UpTo(parts_);
   switch (action) {
     case Action::kStop:
       report("cancelling the start, " + up_to + "; repeat to end it sooner");
@@ -103,8 +104,7 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
       if (run_.state().Interrupted(signal, by)) run_.Stop();
       return run_.StopLooking();
     case Action::kKill:
-      report("killing the remaining processes, " + UpTo(parts_.stop, parts_.loop->Now()) +
-             "; repeat to wait no longer");
+      report("killing the remaining processes, " + UpTo(parts_) + "; repeat to wait no longer");
       run_.state().Killed();
       return parts_.nodes.StopRanks(std::chrono::milliseconds(0));
     case Action::kGiveUp:

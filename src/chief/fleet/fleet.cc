@@ -352,15 +352,13 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
     // An agent with nothing left to report may have exited, with its last message lost; a
     // reconnection shows that.
     if (!orders_.leaving || !node.machine.drained()) {
-      LogNode(LogLevel::kWarning, number,
-              (Message(status) == kSilent ? ": its agent has not answered for " + SilenceOf(node)
-                                          : ": the connection is broken: " + Message(status)) +
-                  "; trying again for " +
-                  base::Seconds(Between(now, node.lease.LostAt(loop_.resumed()))) +
-                  (ledger_.ClearAt(number) <= now ? ""
-                   : plan_.nodes(static_cast<int>(number)).ranks_size() == 1
-                       ? "; its rank may still run"
-                       : "; its ranks may still run"));
+      LogNode(
+          LogLevel::kWarning, number,
+          (Message(status) == kSilent ? ": its agent has not answered for " + SilenceOf(node)
+                                      : ": the connection is broken: " + Message(status)) +
+              "; trying again for " +
+              base::Seconds(Between(now, node.lease.LostAt(loop_.resumed()))) +
+              (ledger_.ClearAt(number) <= now ? "" : "; processes of the job may still run there"));
     }
   }
   Take(number, NodeEvent::kBreak, Message(status));

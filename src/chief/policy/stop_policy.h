@@ -76,8 +76,11 @@ class StopPolicy {
   // The limit for the end of a job that was asked to stop, whatever nodes do.
   Time must_end() const { return must_end_; }
   // The limit of a wait, as messages name it: the end of a job that was asked to stop, or else that
-  // of everything that was asked to end.
-  Time named_limit() const { return must_end_ == Time::max() ? end_limit_ : must_end_ + kOwnTime; }
+  // of everything that was asked to end. `reconnecting`: as in Progress.
+  Time named_limit(bool reconnecting) const {
+    if (must_end_ != Time::max()) return must_end_ + kOwnTime;
+    return reconnecting ? std::max(end_limit_, lost_by_) : end_limit_;
+  }
   // Returns whether nothing is waited for any more.
   bool WaitsNoLonger(Time now) const { return given_up() || now >= waits_until(); }
   Time waits_until() const { return must_end_ - kLeaveTime; }

@@ -208,6 +208,15 @@ TEST_F(JobTest, ASingleRankThatIsWaitedForIsNamed) {
               testing::ContainsRegex("waiting for rank 4 on node3 to end, for up to 3[0-9] s"));
 }
 
+TEST_F(JobTest, AWaitForANodeThatDoesNotAnswerNamesALimitWithItsLease) {
+  options_.launch.request.set_lease(test::InSeconds(seconds(60)));
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  loop_.After(seconds(6), [this] { nodes_[0].Exit(0, 3); });
+  EXPECT_EQ(Run(), 3);
+  EXPECT_THAT(messages_, testing::ContainsRegex(
+                             "waiting for ranks on 10.0.0.2 to end, for up to 1 min 3[0-9] s"));
+}
+
 TEST_F(JobTest, ATimeoutThatPreventsNoRestartIsNotReported) {
   options_.launch.request.set_timeout(10);
   nodes_[1].ranks_ignore_stop = true;

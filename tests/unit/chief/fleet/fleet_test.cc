@@ -148,7 +148,7 @@ TEST_F(FleetTest, ANodeIsLostWhenItsLeaseExpires) {
   EXPECT_THAT(Message(lost_because_), HasSubstr("no answer for "));
   const std::string messages = Messages();
   EXPECT_THAT(messages, HasSubstr("10.0.0.2: the connection is broken: connection reset by peer"));
-  EXPECT_THAT(messages, HasSubstr("; its ranks may still run\n"));
+  EXPECT_THAT(messages, HasSubstr("; processes of the job may still run there\n"));
 }
 
 TEST_F(FleetTest, TheLastFailureToReconnectIsTheReasonOfALoss) {

@@ -191,13 +191,16 @@ TEST(StopPolicyTest, ASecondSignalLeavesNoGracePeriod) {
 TEST(StopPolicyTest, MessagesNameOneLimitOfAWait) {
   StopPolicy policy(seconds(30), kStopLease, false);
   policy.BeginEnd(At(seconds(0)), false);
-  EXPECT_EQ(policy.named_limit(), policy.end_limit());
+  EXPECT_EQ(policy.named_limit(false), policy.end_limit());
+  EXPECT_EQ(policy.named_limit(true), policy.end_limit() + kStopLease);
   policy.Interrupted(SIGINT, At(seconds(1)));
   policy.Interrupted(SIGINT, At(seconds(5)));
   for (const bool leave : {false, true}) {
     policy.BeginEnd(At(seconds(6)), leave);
-    EXPECT_EQ(policy.named_limit(), At(seconds(15))) << leave;
-    EXPECT_LT(policy.end_limit(), policy.named_limit()) << leave;
+    for (const bool reconnecting : {false, true}) {
+      EXPECT_EQ(policy.named_limit(reconnecting), At(seconds(15))) << leave;
+    }
+    EXPECT_LT(policy.end_limit(), policy.named_limit(false)) << leave;
   }
 }
 
