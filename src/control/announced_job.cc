@@ -6,9 +6,12 @@
 
 namespace autodist::control {
 
-void AnnouncedJob::Warn(const Status& status) {
-  if (status.ok()) return;
-  warnings_.Warn(base::FailureText(Annotate(status, "other commands will not find this job")));
+void AnnouncedJob::Warn(const v1::JobStatus& job, const Status& recorded) {
+  if (recorded.ok()) return;
+  const char* const effect = IsRecorded(job)
+                                 ? "other commands may show an earlier state of this job"
+                                 : "other commands will not find this job";
+  warnings_.Warn(base::FailureText(Annotate(recorded, effect)));
 }
 
 Status AnnouncedJob::Start(JobRequests requests) {
@@ -21,11 +24,11 @@ Status AnnouncedJob::Start(JobRequests requests) {
 void AnnouncedJob::Changed(const v1::JobStatus& status) {
   if (server_) server_->Publish(status);
   if (!std::exchange(recorded_, true)) {
-    records_.Post([this, status] { Warn(RecordJob(status, log_folder_)); });
+    records_.Post([this, status] { Warn(status, RecordJob(status, log_folder_)); });
   } else if (status.attempt_folder() != attempt_folder_) {
     // Recorded so that the output is found if this autodist is killed.
     records_.Post([this, status, nodes = std::exchange(nodes_, {})] {
-      Warn(SaveStatus(status, log_folder_));
+      Warn(status, SaveStatus(status, log_folder_));
       // Only `fetch` after the end needs it, and says if it is missing.
       if (nodes) (void)log_folder_.WriteFile(kNodesFile, nodes()).ok();
     });
@@ -34,7 +37,7 @@ void AnnouncedJob::Changed(const v1::JobStatus& status) {
 }
 
 void AnnouncedJob::Ended(const v1::JobStatus& status) {
-  if (recorded_) records_.Post([this, status] { Warn(SaveStatus(status, log_folder_)); });
+  if (recorded_) records_.Post([this, status] { Warn(status, SaveStatus(status, log_folder_)); });
   records_.Drain();
   if (server_) server_->End(status);
   server_.reset();

@@ -35,7 +35,7 @@ class AnnouncedJob {
   void Ended(const v1::JobStatus& status);
 
  private:
-  void Warn(const Status& status);  // called by records_
+  void Warn(const v1::JobStatus& job, const Status& recorded);  // called by records_
 
   const std::string job_id_;
   const base::LogFolder log_folder_;
