@@ -143,7 +143,7 @@ std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string
       return "its agent received nothing from here for " + std::to_string(lease.count() / 1000) +
              " s and ended all that it had started" + when;
     case kCleaned:
-      return "it was ended by `autodist clean`" + when;
+      return "its agent was ended by `autodist clean`" + when;
     default:
       return "its agent failed" + when + ": " + LastOf(log);
   }

@@ -272,4 +272,4 @@ def test_a_node_that_was_cleaned_reports_it(up, clean):
     job.interrupt(signal.SIGCONT)
     outcome = job.finish()
     assert outcome.code == 125
-    assert f"{address(3)} is lost: it was ended by `autodist clean`" in outcome.err, outcome.err
+    assert f"{address(3)} is lost: its agent was ended by `autodist clean`" in outcome.err, outcome.err

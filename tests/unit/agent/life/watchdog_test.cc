@@ -242,7 +242,7 @@ TEST_F(WatchdogTest, SigtermEndsAnAgentWithoutAChiefInCharge) {
   AwaitLock(lock_.get(), JobLock::kWatchdog);
   EXPECT_TRUE(IsGone(rank_));
   EXPECT_TRUE(IsGone(daemon_));
-  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("it was ended by `autodist clean`"));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("its agent was ended by `autodist clean`"));
 }
 
 TEST_F(WatchdogTest, SigtermEndsAnAgentWhoseChiefHasNotAcknowledgedTheEnd) {
@@ -283,7 +283,7 @@ TEST_F(WatchdogTest, SigtermEndsAStoppedAgentWithoutAChiefInCharge) {
   AwaitLock(lock_.get(), JobLock::kWatchdog);
   EXPECT_TRUE(IsGone(rank_));
   EXPECT_TRUE(IsGone(daemon_));
-  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("it was ended by `autodist clean`"));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("its agent was ended by `autodist clean`"));
 }
 
 TEST_F(WatchdogTest, AChiefIsInChargeUntilItCloses) {
