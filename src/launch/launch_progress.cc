@@ -116,8 +116,8 @@ std::string LaunchProgress::Describe(const Node& node) const {
       return node.address + " (sending the agent, " + base::Bytes(node.sent) + " of " +
              base::Bytes(node.total) + ")";
     case State::kPreparing:
-      return node.address + " (checking the node and preparing the ranks' environment" +
-             For(step.since) + ")";
+      return node.address + " (checking the node and preparing the environment" + For(step.since) +
+             ")";
     case State::kBooting:
       return node.address + " (not reached yet, retrying" + For(step.since) + ")";
     case State::kWaiting:

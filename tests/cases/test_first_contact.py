@@ -145,7 +145,7 @@ sed "s/username: root/&\\n    python_venv: 'sleep 74.5; export V=1'/" "$1" > slo
 autodist run --spec slow.yaml -- sh -c 'echo V=$V'; echo "[$?]"
 """)
     assert "[10.77.0.2:1] V=1" in said and said.endswith("[0]\n"), said
-    assert "(checking the node and preparing the ranks' environment" in said and "for 20 s" in said, said
+    assert "(checking the node and preparing the environment" in said and "for 20 s" in said, said
 
 
 def test_an_activation_that_exceeds_the_timeout(case):

@@ -132,7 +132,7 @@ def test_a_slow_launch_reports_what_it_waits_for(autodist, spec):
     slow = spec(("    username: root\n", "    username: root\n    python_venv: 'sleep 1.5'\n"))
     outcome = autodist("run", "--spec", slow, "--", "true")
     assert outcome.code == 0, outcome.err
-    assert "(checking the node and preparing the ranks' environment)" in outcome.err
+    assert "(checking the node and preparing the environment)" in outcome.err
 
 
 def test_a_bashrc_has_no_effect(autodist):

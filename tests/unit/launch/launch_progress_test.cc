@@ -44,7 +44,7 @@ TEST_F(LaunchProgressTest, NodesAreNamedWithTheirStep) {
   progress_.Enter(2, State::kInContainer);
   EXPECT_EQ(progress_.WaitingFor(), "c (its container has not run anything yet)");
   progress_.Enter(2, State::kPreparing);
-  EXPECT_EQ(progress_.WaitingFor(), "c (checking the node and preparing the ranks' environment)");
+  EXPECT_EQ(progress_.WaitingFor(), "c (checking the node and preparing the environment)");
   progress_.Enter(2, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "");
 }
@@ -116,8 +116,8 @@ TEST_F(LaunchProgressTest, DuringASyncItsProgressIsShown) {
   EXPECT_EQ(progress_.WaitingFor(), "");
   progress_.Enter(1, State::kPreparing);
   EXPECT_EQ(progress_.WaitingFor(),
-            "a (checking the node and preparing the ranks' environment) and b (checking the node "
-            "and preparing the ranks' environment)");
+            "a (checking the node and preparing the environment) and b (checking the node "
+            "and preparing the environment)");
   progress_.Begin({1});
   EXPECT_EQ(progress_.WaitingFor(), "b");
 }
