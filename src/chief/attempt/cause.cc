@@ -52,7 +52,7 @@ std::string FullSharedMemory(const v1::RankExited& exit) {
   return full.empty() ? "" : ": " + full;
 }
 
-// Says who sent the signal, as far as it is known. Only SIGUSR1 and SIGUSR2 are passed on.
+// Says who sent the signal, as far as it is known.
 std::string WhoSent(const v1::RankExited& exit) {
   if (KilledByAnother(exit) && !exit.has_out_of_memory()) {
     if (!exit.has_oom_kills()) {
@@ -62,8 +62,7 @@ std::string WhoSent(const v1::RankExited& exit) {
                ? ", not by autodist; the kernel's out-of-memory killer was active on the node"
                : ", not by autodist or the kernel's out-of-memory killer";
   }
-  const bool passed_on = exit.signal() == SIGUSR1 || exit.signal() == SIGUSR2;
-  return passed_on && exit.signalled() == exit.signal() ? ", which autodist passed on" : "";
+  return EndedByPassedOnSignal(exit) ? ", which autodist passed on" : "";
 }
 
 }  // namespace
@@ -92,6 +91,12 @@ int ExitCodeOf(const v1::RankExited& exit) {
 
 bool IsBusError(const v1::RankExited& exit) {
   return exit.signal() == SIGBUS || exit.exit_code() == kShellSignal + SIGBUS;
+}
+
+// Only SIGUSR1 and SIGUSR2 are passed on.
+bool EndedByPassedOnSignal(const v1::RankExited& exit) {
+  const bool passed_on = exit.signal() == SIGUSR1 || exit.signal() == SIGUSR2;
+  return passed_on && exit.signalled() == exit.signal();
 }
 
 int ExitCodeOf(const v1::RankAborted& abort) { return std::max(abort.status() & 0xFF, 1); }

@@ -40,6 +40,9 @@ std::string MeaningOfExitCode(int code, const std::string& sender = "");
 // Returns whether it was ended by SIGBUS, or is a shell whose program was.
 bool IsBusError(const v1::RankExited& exit);
 
+// Returns whether a signal that autodist had passed on ended it.
+bool EndedByPassedOnSignal(const v1::RankExited& exit);
+
 // "exited with code 3"
 std::string HowItEnded(const v1::RankExited& exit);
 std::string HowItEnded(const v1::RankAborted& abort);

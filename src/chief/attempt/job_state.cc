@@ -86,11 +86,11 @@ bool JobState::RankExited(const v1::RankExited& exit) {
   } else if (serves) {
     // Not a rank; the report counts ranks only.
   } else if (exit.signal() == stop_signal_) {
-    ++ended_by_stop_signal_;
+    later_ends_[exit.rank()] = LaterEnd::kByStopSignal;
   } else if (exit.signal() == SIGKILL) {
-    ++ended_by_kill_;
+    later_ends_[exit.rank()] = LaterEnd::kByKill;
   } else if (exit.signalled() == stop_signal_ || exit.signalled() == SIGKILL) {
-    ++ended_after_stop_signal_;
+    later_ends_[exit.rank()] = LaterEnd::kAfterStopSignal;
   } else {
     EndedBefore(exit, running.mapped());
   }
@@ -99,7 +99,9 @@ bool JobState::RankExited(const v1::RankExited& exit) {
 
 // It ended after the cause, but not because it was stopped.
 void JobState::EndedBefore(const v1::RankExited& exit, uint32_t node_rank) {
-  ++ended_before_;
+  const bool passed_on = EndedByPassedOnSignal(exit);
+  later_ends_[exit.rank()] = passed_on ? LaterEnd::kByPassedOn : LaterEnd::kBefore;
+  if (passed_on) return;  // not by itself
   if (cause_->kind != Cause::Kind::kRankFailed || ExitCodeOf(exit) == 0) return;
   if (failed_too_ && failed_too_->exit.time_ns() <= exit.time_ns()) return;
   failed_too_ = {exit, node_rank};
@@ -136,13 +138,13 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status, int64_t last_c
   Cause loss{Cause::Kind::kNodeLost, node_rank, {}, status, 0, {}, {}, last_contact_ns};
   const bool is_cause = WasEndedByAgent(node_rank);
   if (is_cause) {
+    later_ends_[cause_->exit.rank()] = LaterEnd::kLost;
     cause_ = loss;
-    ++lost_;
   }
-  if (is_cause || running_on_[node_rank] > 0) ++lost_nodes_;
   if (RunningOn(node_rank) == 0) return false;
-  for (const uint32_t rank : planned_on_[node_rank]) node_of_running_.erase(rank);
-  lost_ += running_on_[node_rank];
+  for (const uint32_t rank : planned_on_[node_rank]) {
+    if (node_of_running_.erase(rank) > 0) later_ends_[rank] = LaterEnd::kLost;
+  }
   running_on_[node_rank] = 0;
   if (!AllEnded()) {
     for (const uint32_t rank : planned_on_[node_rank]) node_of_serving_.erase(rank);

@@ -31,6 +31,16 @@ struct FailedToo {
   uint32_t node_rank = 0;
 };
 
+// How a rank ended once the cause was known.
+enum class LaterEnd {
+  kByStopSignal,
+  kAfterStopSignal,  // by itself, after it had been sent the signal
+  kByKill,
+  kByPassedOn,  // by a signal that autodist passed on, before it was stopped
+  kBefore,      // before it was stopped, in another way
+  kLost,        // unknown: it ran on a node when this was lost
+};
+
 class JobState {
  public:
   explicit JobState(const v1::LaunchPlan& plan, int stop_signal = SIGTERM,
@@ -79,15 +89,8 @@ class JobState {
 
   int stop_signal() const { return stop_signal_; }
 
-  // Ranks that ended after the cause is known, by how they ended: by the stop signal; by
-  // themselves, after they had been sent it; by SIGKILL; before they were sent it.
-  int ended_by_stop_signal() const { return ended_by_stop_signal_; }
-  int ended_after_stop_signal() const { return ended_after_stop_signal_; }
-  int ended_by_kill() const { return ended_by_kill_; }
-  int ended_before() const { return ended_before_; }
-  // Ranks whose end is unknown, because they ran on a node when it was lost.
-  uint32_t lost() const { return lost_; }
-  uint32_t lost_nodes() const { return lost_nodes_; }  // on which they ran
+  // Ranks that ended once the cause was known. It may include the cause's own rank.
+  const std::map<uint32_t, LaterEnd>& later_ends() const { return later_ends_; }
 
   // Returns the exit code of `autodist run`, once the job is over.
   int ExitCode() const;
@@ -118,12 +121,7 @@ class JobState {
   bool ran_ = false;
   bool killed_ = false;
   bool evicted_ = false;  // the cause is an eviction
-  int ended_by_stop_signal_ = 0;
-  int ended_after_stop_signal_ = 0;
-  int ended_by_kill_ = 0;
-  int ended_before_ = 0;
-  uint32_t lost_ = 0;
-  uint32_t lost_nodes_ = 0;
+  std::map<uint32_t, LaterEnd> later_ends_;
 };
 
 }  // namespace autodist::chief

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/a_few_of.h"
@@ -287,17 +288,18 @@ std::string GpuErrorReport(const Attempt& attempt, const Cause& cause) {
   return "  " + Describe(*error, attempt.plan()) + "\n";
 }
 
-// What the report of the cause has named already.
+// What the report has named already.
 struct Named {
   const Cause* lost = nullptr;
-  std::optional<uint32_t> rank;  // that failed before the cause
+  std::set<uint32_t> ranks;
 };
 
 std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Named& named) {
+  named.ranks.insert(cause.exit.rank());
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
-    named.rank = culprit->rank;
+    named.ranks.insert(culprit->rank);
     return CulpritsReport(attempt, cause, *reason, *culprit) +
            AdviceReport(attempt, MemberOf(attempt.plan(), culprit->rank), culprit->rank,
                         &culprit->message, false);
@@ -305,6 +307,7 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Named& name
   const MissedPeer missed = MissedBy(attempt, cause, reason);
   const EndedWell* const left = missed.left;
   named.lost = missed.lost;
+  if (left) named.ranks.insert(left->rank);
   std::string text = WhyItFailed(attempt, cause, reason, missed);
   if (!text.empty()) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
@@ -321,14 +324,17 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Named& name
     text +=
         AdviceReport(attempt, cause.node_rank, cause.exit.rank(), reason, IsBusError(cause.exit));
   }
-  return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
+  if (!reason || !BlamesPeer(reason->text)) return text;
+  for (const EndedWell& ended : attempt.state().ended_well()) named.ranks.insert(ended.rank);
+  return text + EndedWellReport(attempt, cause, left);
 }
 
 // "then rank 1 on host2 exited with code 3, 0.2 s later": the next rank that failed by itself.
-std::string FailedTooReport(const Attempt& attempt, const Named& named) {
+std::string FailedTooReport(const Attempt& attempt, Named& named) {
   const auto& next = attempt.state().failed_too();
   const Cause& cause = *attempt.state().cause();
-  if (!next || cause.kind != Cause::Kind::kRankFailed || named.rank == next->exit.rank()) return "";
+  if (!next || cause.kind != Cause::Kind::kRankFailed) return "";
+  if (!named.ranks.insert(next->exit.rank()).second) return "";
   const auto later = std::chrono::duration_cast<milliseconds>(
       std::chrono::nanoseconds(next->exit.time_ns() - cause.exit.time_ns()));
   return "  then " + NameAndNode(attempt.plan(), next->node_rank, next->exit.rank()) + " " +
@@ -359,60 +365,75 @@ std::string LaterReport(const Attempt& attempt, const Cause* named) {
   return text;
 }
 
-// Returns the number of ranks except for the one that is the cause.
-int OtherRanks(const Attempt& attempt) {
-  const Cause& cause = *attempt.state().cause();
-  const auto is_other = [&](const v1::RankPlan& rank) {
-    const bool is_cause =
-        cause.kind == Cause::Kind::kRankFailed && rank.rank() == cause.exit.rank();
-    return !rank.auxiliary() && !is_cause;
-  };
-  int others = 0;
+// The ranks that the report has not named.
+struct OtherRanks {
+  int count = 0;    // includes those that had ended with 0
+  std::string one;  // "rank 1 on node2", one of them
+  std::map<LaterEnd, int> ended;
+  int running = 0;
+  int lost_nodes = 0;  // on which some of them ran
+};
+
+OtherRanks OthersThan(const std::set<uint32_t>& named, const Attempt& attempt) {
+  const JobState& state = attempt.state();
+  OtherRanks others;
   for (const v1::NodePlan& node : attempt.plan().nodes()) {
-    others += static_cast<int>(std::ranges::count_if(node.ranks(), is_other));
+    bool lost = false;
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (rank.auxiliary() || named.contains(rank.rank())) continue;
+      ++others.count;
+      others.one = rank.name() + " on " + node.address();
+      if (state.Runs(rank.rank())) ++others.running;
+      const auto end = state.later_ends().find(rank.rank());
+      if (end == state.later_ends().end()) continue;
+      ++others.ended[end->second];
+      lost = lost || end->second == LaterEnd::kLost;
+    }
+    if (lost) ++others.lost_nodes;
   }
   return others;
 }
 
-// Names all but the failed rank: "rank 1 on node2", or "all others".
-std::string AllOthers(const Attempt& attempt, uint32_t failed) {
-  if (OtherRanks(attempt) > 1) return "all others";
-  for (const v1::NodePlan& node : attempt.plan().nodes()) {
-    for (const v1::RankPlan& rank : node.ranks()) {
-      const bool is_other = rank.rank() != failed && !rank.auxiliary();
-      if (is_other) return rank.name() + " on " + node.address();
-    }
+// "ended on SIGTERM", said of `count` ranks.
+std::string HowTheyEnded(LaterEnd end, int count, const OtherRanks& others, const JobState& state) {
+  const std::string signal = base::SignalName(state.stop_signal());
+  const bool one = count == 1;
+  switch (end) {
+    case LaterEnd::kByStopSignal:
+      return "ended on " + signal;
+    case LaterEnd::kAfterStopSignal:
+      return "exited after " + signal;
+    case LaterEnd::kByKill:
+      return "needed SIGKILL";
+    case LaterEnd::kByPassedOn:
+      return std::string(one ? "was" : "were") + " ended by a signal that autodist passed on";
+    case LaterEnd::kBefore:
+      return one ? "ended before it was stopped" : "ended before they were stopped";
+    case LaterEnd::kLost:
+      break;
   }
-  return "";
+  return std::string(one ? "was on " : "were on ") +
+         (others.lost_nodes == 1 ? "a lost node" : "lost nodes");
 }
 
 // "all others ended on SIGTERM", "other ranks: 3 ended on SIGTERM, 1 needed SIGKILL": those that
-// ended after the cause was known. "": none did. `named`: FailedTooReport has named a rank.
-std::string OthersReport(const Attempt& attempt, bool named) {
+// have not been named, if ranks ended after the cause was known.
+std::string OthersReport(const Attempt& attempt, const Named& named) {
   const JobState& state = attempt.state();
   const bool of_a_rank = state.cause()->kind == Cause::Kind::kRankFailed;
-  const std::string signal = base::SignalName(state.stop_signal());
-  const int ended = state.ended_by_stop_signal() + state.ended_after_stop_signal() +
-                    state.ended_by_kill() + state.ended_before();
-  const int others = OtherRanks(attempt);
-  if (ended == 0 || (named && others == 1)) return "";
-  const auto by = [](auto count, const char* one, const char* several) {
-    return count == 1 ? one : several;
-  };
-  std::vector<std::pair<int, std::string>> parts = {
-      {state.ended_by_stop_signal(), "ended on " + signal},
-      {state.ended_after_stop_signal(), "exited after " + signal},
-      {state.ended_by_kill(), "needed SIGKILL"},
-      {state.ended_before(),
-       by(state.ended_before(), "ended before it was stopped", "ended before they were stopped")},
-      {static_cast<int>(state.lost()), std::string(by(state.lost(), "was on ", "were on ")) +
-                                           by(state.lost_nodes(), "a lost node", "lost nodes")},
-      {static_cast<int>(state.running()), "may still run"}};
-  std::erase_if(parts, [](const auto& part) { return part.first == 0; });
+  const OtherRanks others = OthersThan(named.ranks, attempt);
+  const bool some_ended = std::ranges::any_of(
+      state.later_ends(), [](const auto& one) { return one.second != LaterEnd::kLost; });
+  std::vector<std::pair<int, std::string>> parts;
+  for (const auto& [end, count] : others.ended) {
+    parts.emplace_back(count, HowTheyEnded(end, count, others, state));
+  }
+  if (others.running > 0) parts.emplace_back(others.running, "may still run");
+  if (!some_ended || parts.empty()) return "";
   const auto& [count, what] = parts.front();
-  if (count == others) {
-    const std::string all = of_a_rank ? AllOthers(attempt, state.cause()->exit.rank())
-                                      : by(count, "the rank", "all ranks");
+  if (count == others.count) {
+    const std::string all = of_a_rank ? (count == 1 ? others.one : "all others")
+                                      : (count == 1 ? "the rank" : "all ranks");
     return "  " + all + " " + what + "\n";
   }
   if (parts.size() == 1) {
@@ -579,8 +600,8 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
                 ? ReportOfRank(attempt, *state.cause(), named)
                 : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += HangAdvice(attempt);
-    const std::string next = FailedTooReport(attempt, named);
-    text += next + LaterReport(attempt, named.lost) + OthersReport(attempt, !next.empty());
+    text += FailedTooReport(attempt, named);
+    text += LaterReport(attempt, named.lost) + OthersReport(attempt, named);
   } else {
     text = SuccessReport(attempt);
   }

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "support/plans.h"
 
 namespace autodist::chief {
@@ -20,6 +23,10 @@ v1::RankExited Signaled(uint32_t rank, int signal) {
   exit.set_rank(rank);
   exit.set_signal(signal);
   return exit;
+}
+
+auto Ended(const JobState& state, LaterEnd how) {
+  return std::ranges::count(state.later_ends(), how, &std::pair<const uint32_t, LaterEnd>::second);
 }
 
 // Ranks 0 and 1 on node 0, 2 and 3 on node 1, 4 on node 2.
@@ -53,10 +60,10 @@ TEST_F(JobStateTest, TheFirstFailureStopsTheRestAndIsTheExitCode) {
   EXPECT_EQ(state_.ExitCode(), 7);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
   EXPECT_EQ(state_.cause()->node_rank, 1u);
-  EXPECT_EQ(state_.ended_by_stop_signal(), 1);
-  EXPECT_EQ(state_.ended_by_kill(), 1);
-  EXPECT_EQ(state_.ended_after_stop_signal(), 1);
-  EXPECT_EQ(state_.ended_before(), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kByStopSignal), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kByKill), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kAfterStopSignal), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);
 }
 
 TEST_F(JobStateTest, ASignalThatWasPassedOnDoesNotStopARank) {
@@ -64,7 +71,21 @@ TEST_F(JobStateTest, ASignalThatWasPassedOnDoesNotStopARank) {
   v1::RankExited later = Exited(0, 0);
   later.set_signalled(SIGUSR1);
   state_.RankExited(later);
-  EXPECT_EQ(state_.ended_before(), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);
+}
+
+// Nor did it fail by itself.
+TEST_F(JobStateTest, ARankThatASignalEndedWhichWasPassedOnIsCountedAsSuch) {
+  v1::RankExited exit = Signaled(3, SIGUSR1);
+  exit.set_signalled(SIGUSR1);
+  EXPECT_TRUE(state_.RankExited(exit));
+  exit.set_rank(0);
+  state_.RankExited(exit);
+  state_.RankExited(Signaled(1, SIGUSR1));  // another program sent it
+  EXPECT_EQ(Ended(state_, LaterEnd::kByPassedOn), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);
+  ASSERT_TRUE(state_.failed_too());
+  EXPECT_EQ(state_.failed_too()->exit.rank(), 1u);
 }
 
 TEST_F(JobStateTest, AKilledRankIsTheCauseOfExitsThatAreReportedEarlier) {
@@ -74,7 +95,7 @@ TEST_F(JobStateTest, AKilledRankIsTheCauseOfExitsThatAreReportedEarlier) {
   EXPECT_FALSE(state_.RankExited(killed));
   EXPECT_EQ(state_.ExitCode(), 137);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
-  EXPECT_EQ(state_.ended_before(), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);
 }
 
 TEST_F(JobStateTest, AKilledRankStaysTheCauseIfALaterReportedExitWasSlightlyEarlier) {
@@ -86,7 +107,7 @@ TEST_F(JobStateTest, AKilledRankStaysTheCauseIfALaterReportedExitWasSlightlyEarl
   EXPECT_FALSE(state_.RankExited(peer));
   EXPECT_EQ(state_.ExitCode(), 137);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
-  EXPECT_EQ(state_.ended_before(), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);
 }
 
 // Adds rank 5 on node 0 as a service process.
@@ -113,7 +134,7 @@ TEST_F(JobStateTest, ServiceProcessesAreNotCountedAsRanks) {
   EXPECT_EQ(state.RunningOn(0), 3u);
   state.RankExited(Exited(1, 3));
   state.RankExited(Signaled(5, SIGTERM));
-  EXPECT_EQ(state.ended_by_stop_signal(), 0);
+  EXPECT_EQ(Ended(state, LaterEnd::kByStopSignal), 0);
 }
 
 TEST_F(JobStateTest, ServiceProcessesMaySucceedButNotFail) {
@@ -144,8 +165,9 @@ TEST_F(JobStateTest, AnAbortStopsTheRestAndItsStatusIsTheExitCode) {
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
   EXPECT_EQ(state_.cause()->node_rank, 1u);
   EXPECT_EQ(state_.ExitCode(), 7);
-  EXPECT_EQ(state_.ended_by_stop_signal(), 0);  // the aborting rank was not stopped by the signal
-  EXPECT_EQ(state_.ended_before(), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kByStopSignal),
+            0);  // the aborting rank was not stopped by the signal
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);
 }
 
 TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreReportedEarlier) {
@@ -155,7 +177,7 @@ TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreReportedEarlier) {
   EXPECT_FALSE(state_.RankAborted(Aborted(3, 7, 100)));
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
   EXPECT_EQ(state_.ExitCode(), 7);
-  EXPECT_EQ(state_.ended_before(), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);
   state_.RankAborted(Aborted(4, 8, 150));
   EXPECT_EQ(state_.ExitCode(), 7);
 }
@@ -165,7 +187,7 @@ TEST_F(JobStateTest, AKilledRankIsTheCauseOfAnAbort) {
   state_.RankExited(Signaled(3, SIGKILL));
   EXPECT_EQ(state_.ExitCode(), 137);
   state_.RankExited(Exited(0, 1));
-  EXPECT_EQ(state_.ended_before(), 1);
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);
 }
 
 TEST_F(JobStateTest, AnAbortIsAFailureForEveryStatus) {
@@ -263,11 +285,11 @@ TEST_F(JobStateTest, TheEarliestFailureIsTheCauseInAnyOrderOfReports) {
   EXPECT_EQ(state_.cause()->exit.rank(), 0u);
   EXPECT_EQ(state_.cause()->node_rank, 0u);
   EXPECT_EQ(state_.ExitCode(), 139);
-  EXPECT_EQ(state_.ended_before(), 1);      // rank 3
-  state_.RankExited(at(Exited(1, 0), 50));  // no failure
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 1);  // rank 3
+  state_.RankExited(at(Exited(1, 0), 50));         // no failure
   state_.RankExited(at(Exited(2, 9), 150));
   EXPECT_EQ(state_.cause()->exit.rank(), 0u);
-  EXPECT_EQ(state_.ended_before(), 3);
+  EXPECT_EQ(Ended(state_, LaterEnd::kBefore), 3);
 }
 
 TEST_F(JobStateTest, AnEarlierFailureDoesNotHideAnotherCause) {
@@ -305,8 +327,8 @@ TEST_F(JobStateTest, TheStopSignalIsConfigurable) {
   state.RankExited(Exited(0, 7));
   state.RankExited(Signaled(1, SIGUSR1));
   state.RankExited(Signaled(2, SIGTERM));
-  EXPECT_EQ(state.ended_by_stop_signal(), 1);
-  EXPECT_EQ(state.ended_before(), 1);
+  EXPECT_EQ(Ended(state, LaterEnd::kByStopSignal), 1);
+  EXPECT_EQ(Ended(state, LaterEnd::kBefore), 1);
 }
 
 TEST_F(JobStateTest, ADuplicateReportCountsOnce) {

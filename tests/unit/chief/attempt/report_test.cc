@@ -604,15 +604,14 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
     exit.set_rank(rank);
     attempt_.state().RankExited(exit);
   }
-  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 ended before it was stopped, 3 may still run"))
+  EXPECT_TRUE(Report().ends_with(
+      "\n  then rank 0 on 10.0.0.1 exited with code 1\n  all others may still run"))
       << Report();
   exit.set_rank(1);
   exit.set_signal(SIGUSR1);
   attempt_.state().RankExited(exit);
   attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
-  EXPECT_TRUE(Report().ends_with(
-      "\n  other ranks: 1 ended on SIGUSR1, 1 ended before it was stopped, 2 were on a lost "
-      "node"))
+  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 ended on SIGUSR1, 2 were on a lost node"))
       << Report();
 }
 
@@ -656,6 +655,11 @@ TEST_F(EndReportTest, TheOtherRanksAreCounted) {
     }
     return exited;
   };
+  const auto passed_on = [&](uint32_t rank) {
+    v1::RankExited exited = exit(rank, 0, SIGUSR2);
+    exited.set_signalled(SIGUSR2);
+    return exited;
+  };
   struct Row {
     std::vector<v1::RankExited> before;  // the cause
     bool stopped = false;                // the cause is SIGINT, else a rank
@@ -679,7 +683,11 @@ TEST_F(EndReportTest, TheOtherRanksAreCounted) {
       {{exit(0, 0), exit(1, 0), exit(2, 0), exit(3, 9)},
        false,
        {exit(4, 9)},
-       "1 other rank ended before it was stopped"},
+       "then rank 4 on node3 exited with code 9"},
+      {{exit(0, 0), exit(1, 0), exit(3, 9)},
+       false,
+       {exit(2, 0), exit(4, 0, SIGUSR1)},
+       "other ranks: 1 ended on SIGUSR1, 1 ended before it was stopped"},
       {{exit(4, 9)},
        false,
        {exit(0, 9), exit(1, 9), exit(2, 9), exit(3, 9)},
@@ -687,11 +695,24 @@ TEST_F(EndReportTest, TheOtherRanksAreCounted) {
       {{exit(0, 0), exit(1, 0), exit(2, 0), exit(3, 9)},
        false,
        {exit(4, 0, SIGUSR2)},  // of another program
-       "1 other rank ended before it was stopped"},
+       "then rank 4 on node3 was ended by SIGUSR2"},
+      {{exit(0, 0), passed_on(3)},
+       false,
+       {passed_on(4), exit(2, 0, SIGUSR1)},
+       "other ranks: 1 ended on SIGUSR1, 1 was ended by a signal that autodist passed on, 1 may "
+       "still run"},
+      {{passed_on(0)},
+       false,
+       {passed_on(1), passed_on(2), passed_on(3), passed_on(4)},
+       "it wrote nothing\n  all others were ended by a signal that autodist passed on"},
       {{exit(4, 9)},
        false,
        {exit(0, 9), exit(1, 9), exit(2, 0, SIGUSR1), exit(3, 0, SIGKILL)},
-       "other ranks: 1 ended on SIGUSR1, 1 needed SIGKILL, 2 ended before they were stopped"},
+       "other ranks: 1 ended on SIGUSR1, 1 needed SIGKILL, 1 ended before it was stopped"},
+      {{exit(4, 9)},
+       false,
+       {exit(0, 9), exit(1, 0, SIGUSR1), exit(2, 0, SIGUSR1), exit(3, 0, SIGUSR1)},
+       "then rank 0 on 10.0.0.1 exited with code 9\n  all others ended on SIGUSR1"},
   };
   for (const Row& row : rows) {
     Attempt attempt{1, plan_, {0, 1, 2}, "logs", SIGUSR1, std::chrono::milliseconds(0), {}};
