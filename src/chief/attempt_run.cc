@@ -94,13 +94,21 @@ void AttemptRun::RankFailed() {
   if (attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
   // A rank that called MPI_Abort counts as running, and ends by itself.
   const JobState& state = attempt_->state();
-  const uint32_t remaining = state.running() - (state.Runs(cause.exit.rank()) ? 1u : 0u);
-  if (remaining == 0) return;
-  parts_.console.Log(LogLevel::kInfo, Shortened(DescribeCause(cause, attempt_->plan())) +
-                                          "; stopping the remaining rank" +
-                                          (remaining == 1 ? ", which has " : "s, which have ") +
-                                          base::Elapsed(parts_.options.launch.grace()) +
-                                          " to exit");
+  std::vector<std::string> remaining;
+  for (const v1::NodePlan& node : attempt_->plan().nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      const bool remains = !rank.auxiliary() && rank.rank() != cause.exit.rank();
+      if (remains && state.Runs(rank.rank())) remaining.push_back(rank.name());
+    }
+  }
+  if (remaining.empty()) return;
+  const std::string which =
+      remaining.size() == 1
+          ? remaining.front() + ", which has "
+          : "the remaining " + NounFor(remaining.size(), attempt_->plan()) + ", which have ";
+  parts_.console.Log(LogLevel::kInfo,
+                     Shortened(DescribeCause(cause, attempt_->plan())) + "; stopping " + which +
+                         base::Elapsed(parts_.options.launch.grace()) + " to exit");
 }
 
 Loop::Time AttemptRun::Tick(bool may_restart) {

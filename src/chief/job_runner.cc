@@ -184,7 +184,7 @@ void JobRunner::GiveUpOverdueNodes() {
   for (uint32_t member = 0; member < members.size(); ++member) {
     const uint32_t running = run_.state().RunningOn(member);
     if (running == 0) continue;
-    const std::string ranks = running == 1 ? "its rank" : "its ranks";
+    const std::string ranks = "its " + NounFor(running, run_.attempt().plan());
     parts_.nodes.GiveUp(
         members[member],
         parts_.nodes.Connected(members[member])
@@ -199,11 +199,12 @@ StageEvent JobRunner::AfterRanks() {
   if (!RanksAreOver()) GiveUpOverdueNodes();
   const bool over = RanksAreOver();
   if (!over && !parts_.stop.given_up()) {
-    parts_.console.Log(LogLevel::kWarning, base::Count(state.running(), "rank") +
-                                               (parts_.nodes.AnyMemberDisconnected()
-                                                    ? " may still run: a node does not answer"
-                                                    : " did not end, not by SIGKILL either") +
-                                               "; waiting no longer");
+    parts_.console.Log(
+        LogLevel::kWarning,
+        std::to_string(state.running()) + " " + NounFor(state.running(), run_.attempt().plan()) +
+            (parts_.nodes.AnyMemberDisconnected() ? " may still run: a node does not answer"
+                                                  : " did not end, not by SIGKILL either") +
+            "; waiting no longer");
     parts_.stop.GraceIsOver();
   }
   parts_.input.EndAttempt();

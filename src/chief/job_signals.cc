@@ -47,8 +47,10 @@ void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
 void JobSignals::PassOn(int signal) {
   parts_.nodes.SendToAll(Fleet::SignalTo(signal));
   if (parts_.recorder.phase() != v1::JOB_PHASE_RUNNING) return;
+  const uint32_t running = run_.state().running();
   const std::string what = base::SignalName(signal) + " is passed on to " +
-                           (run_.state().running() == 1 ? "the rank" : "all ranks");
+                           (running == 1 ? "the " : "all ") +
+                           NounFor(running, run_.attempt().plan());
   parts_.console.Log(LogLevel::kInfo, what);
   parts_.recorder.Record(what);
 }
@@ -96,11 +98,11 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
   };
   const uint32_t running = run_.state().running();
   const bool one = running == 1;
+  const std::string ranks = "the " + NounFor(running, run_.attempt().plan());
   switch (action) {
     case Action::kStop:
-      report((one ? "the rank has " : "the ranks have ") +
-             base::Seconds(parts_.options.launch.grace()) + " to exit; repeat to kill " +
-             (one ? "it" : "them"));
+      report(ranks + (one ? " has " : " have ") + base::Seconds(parts_.options.launch.grace()) +
+             " to exit; repeat to kill " + (one ? "it" : "them"));
       if (run_.state().Interrupted(signal, by)) run_.Stop();
       return run_.StopLooking();
     case Action::kKill:
@@ -114,8 +116,8 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
       run_.state().Interrupted(signal, by);  // may explain an eviction
       return report(std::string(prevents       ? "no further restart"
                                 : running == 0 ? "the job is ending"
-                                : one          ? "the rank is being stopped"
-                                               : "the ranks are being stopped") +
+                                : one          ? ranks + " is being stopped"
+                                               : ranks + " are being stopped") +
                     "; repeat to kill the remaining processes");
     }
   }

@@ -101,6 +101,13 @@ bool EndedByPassedOnSignal(const v1::RankExited& exit) {
 
 int ExitCodeOf(const v1::RankAborted& abort) { return std::max(abort.status() & 0xFF, 1); }
 
+std::string NounFor(size_t count, const v1::LaunchPlan& plan) {
+  const bool ranks = plan.program_kind() == v1::PROGRAM_KIND_PER_DEVICE ||
+                     plan.program_kind() == v1::PROGRAM_KIND_UNSPECIFIED;
+  if (ranks) return count == 1 ? "rank" : "ranks";
+  return count == 1 ? "process" : "processes";
+}
+
 std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank) {
   const v1::NodePlan& node = plan.nodes(static_cast<int>(node_rank));
   const auto found = std::ranges::find(node.ranks(), rank, &v1::RankPlan::rank);

@@ -51,6 +51,10 @@ std::string HowItEnded(const Cause& cause);  // of kRankFailed
 // Who asked the job to stop: `by` if it is known, else the signal.
 std::string SenderOf(int signal, const std::string& by);
 
+// "rank" or "ranks"; "process" or "processes" if autodist starts one program for several ranks, as
+// the names in the plan say.
+std::string NounFor(size_t count, const v1::LaunchPlan& plan);
+
 // "rank 3 on node2", for a node of the plan.
 std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank);
 

@@ -421,6 +421,8 @@ std::string HowTheyEnded(LaterEnd end, int count, const OtherRanks& others, cons
 std::string OthersReport(const Attempt& attempt, const Named& named) {
   const JobState& state = attempt.state();
   const bool of_a_rank = state.cause()->kind == Cause::Kind::kRankFailed;
+  const std::string other = of_a_rank ? "other " : "";
+  const auto noun = [&](int count) { return NounFor(static_cast<size_t>(count), attempt.plan()); };
   const OtherRanks others = OthersThan(named.ranks, attempt);
   const bool some_ended = std::ranges::any_of(
       state.later_ends(), [](const auto& one) { return one.second != LaterEnd::kLost; });
@@ -433,18 +435,17 @@ std::string OthersReport(const Attempt& attempt, const Named& named) {
   const auto& [count, what] = parts.front();
   if (count == others.count) {
     const std::string all = of_a_rank ? (count == 1 ? others.one : "all others")
-                                      : (count == 1 ? "the rank" : "all ranks");
+                                      : (count == 1 ? "the " : "all ") + noun(count);
     return "  " + all + " " + what + "\n";
   }
   if (parts.size() == 1) {
-    return "  " + base::Count(static_cast<size_t>(count), of_a_rank ? "other rank" : "rank") + " " +
-           what + "\n";
+    return "  " + std::to_string(count) + " " + other + noun(count) + " " + what + "\n";
   }
   std::string text;
   for (const auto& [number, how] : parts) {
     text += (text.empty() ? "" : ", ") + std::to_string(number) + " " + how;
   }
-  return std::string(of_a_rank ? "  other ranks: " : "  ranks: ") + text + "\n";
+  return "  " + other + noun(0) + ": " + text + "\n";
 }
 
 }  // namespace

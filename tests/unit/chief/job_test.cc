@@ -175,6 +175,16 @@ TEST_F(JobTest, ASingleRankThatIsLeftIsNotSaidToBeSeveral) {
   EXPECT_THAT(messages_, HasSubstr("SIGINT: the rank has 30 s to exit; repeat to kill it\n"));
 }
 
+TEST_F(JobTest, ASingleRankThatIsStoppedIsNamed) {
+  loop_.After(seconds(2), [this] {
+    nodes_[0].ExitAll(0);
+    nodes_[2].ExitAll(0);
+    nodes_[1].Exit(3, 7);
+  });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_THAT(messages_, HasSubstr("; stopping rank 2, which has 30 s to exit\n"));
+}
+
 TEST_F(JobTest, TheSenderOfTheSignalIsReportedIfKnown) {
   loop_.After(seconds(5), [this] { job_->Signal(SIGTERM, "`autodist stop`"); });
   EXPECT_EQ(Run(), 143);

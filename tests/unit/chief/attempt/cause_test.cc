@@ -105,6 +105,17 @@ TEST(DescribeCauseTest, ASignalThatAutodistPassedOnIsNamed) {
   EXPECT_EQ(HowItEnded(exit), "was ended by SIGUSR1, which autodist passed on");
 }
 
+TEST(DescribeCauseTest, AProgramForSeveralRanksIsAProcess) {
+  v1::LaunchPlan plan;
+  EXPECT_EQ(NounFor(1, plan), "rank");
+  plan.set_program_kind(v1::PROGRAM_KIND_PER_DEVICE);
+  EXPECT_EQ(NounFor(2, plan), "ranks");
+  plan.set_program_kind(v1::PROGRAM_KIND_PER_NODE);
+  EXPECT_EQ(NounFor(0, plan), "processes");
+  plan.set_program_kind(v1::PROGRAM_KIND_PER_JOB);
+  EXPECT_EQ(NounFor(1, plan), "process");
+}
+
 TEST(OneLineTest, ACauseKeepsItsPlace) {
   EXPECT_EQ(Shortened("KeyError: 'label', train.py:5"), "KeyError: 'label', train.py:5");
   const std::string cut = Shortened("ValueError: " + std::string(500, 'x') + ", train.py:41");

@@ -743,6 +743,20 @@ TEST_F(EndReportTest, AllRanksAreAllWithoutAuxiliaryProcesses) {
   EXPECT_EQ(EndReport(attempt, {}), "stopped by SIGINT\n  all ranks ended on SIGUSR1");
 }
 
+TEST_F(EndReportTest, ProgramsOfNodesAreProcesses) {
+  v1::LaunchPlan plan = test::ThreeNodePlan();
+  plan.set_program_kind(v1::PROGRAM_KIND_PER_NODE);
+  const SharedPlan shared = std::make_shared<v1::LaunchPlan>(plan);
+  Attempt attempt{1, shared, {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30), {}};
+  attempt.logs = attempt_.logs;
+  attempt.state().Interrupted(SIGINT);
+  v1::RankExited exit;
+  exit.set_signal(SIGUSR1);
+  attempt.state().RankExited(exit);
+  EXPECT_EQ(EndReport(attempt, {}),
+            "stopped by SIGINT\n  processes: 1 ended on SIGUSR1, 4 may still run");
+}
+
 TEST_F(EndReportTest, TheNextFailureIsNamedAfterTheFirst) {
   constexpr int64_t kSecond = 1'000'000'000;
   v1::RankExited exit;
