@@ -172,6 +172,7 @@ FolderSync::FolderSync(files::FileTree tree, SyncOptions options, std::unique_pt
       relay_(std::move(relay)),
       left_(options_.nodes),
       unreached_(options_.targets),
+      needs_{.uncompared = options_.nodes},
       warnings_(options_.warnings) {}
 
 std::string FolderSync::WhatThereIs() const {
@@ -181,8 +182,8 @@ std::string FolderSync::WhatThereIs() const {
 Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
                           const std::function<void()>& hang_up, const std::stop_token& stop) {
   Begin(node_rank);
-  uint64_t received = 0;            // bytes of content that the agent has reported
-  uint64_t expected = tree_.bytes;  // bytes that it may still need
+  uint64_t received = 0;           // bytes of content that the agent has reported
+  std::optional<uint64_t> needed;  // bytes that it lacked, once it has been compared
   Status status;
   {
     SyncStream stream(agent, SyncRules(tree_.entries.size(), tree_.bytes), stop,
@@ -190,12 +191,16 @@ Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
                         progress_->Sent(bytes - received);
                         received = bytes;
                       });
-    status = Copy(stream, node_rank, expected, stop);
+    status = Copy(stream, node_rank, needed, stop);
   }
+  if (!needed) needed = Compared(node_rank, {});
+  const uint64_t rest = *needed - std::min(received, *needed);
   if (status.ok()) {
-    progress_->Sent(expected - std::min(received, expected));
+    progress_->Sent(rest);
   } else {
-    progress_->NotNeeded(expected - std::min(received, expected));
+    const std::lock_guard lock(mutex_);
+    needs_.bytes -= rest;
+    ShowSends();
     if (status.code() == StatusCode::kUnavailable && Remedy(status).empty()) {
       status = WithRemedy(status, "run it again: files that are complete there are not sent again");
     }
@@ -206,7 +211,7 @@ Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
 
 void FolderSync::Skip(uint32_t node_rank) {
   Begin(node_rank);
-  progress_->NotNeeded(tree_.bytes);
+  Compared(node_rank, {});
   EndOne(node_rank, false);
 }
 
@@ -220,7 +225,7 @@ void FolderSync::Begin(uint32_t node_rank) {
     folder_.Reset(open(tree_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     files::RemoveLeftovers(folder_.get());
     probe_.emplace(files::TemporaryFile::Create(folder_.get()));
-    progress_.emplace(tree_.bytes * options_.nodes);
+    progress_.emplace();
   }
   ShowWaits();
 }
@@ -243,8 +248,8 @@ void FolderSync::EndOne(uint32_t node_rank, bool ok) {
   if (all_well_ || options_.preview) LogResult();
 }
 
-// `expected`: the size of the content that the node needs, as soon as it is known.
-Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
+// Sets `needed` as soon as it is known.
+Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, std::optional<uint64_t>& needed,
                         const std::stop_token& stop) {
   AD_RETURN_IF_ERROR(WithRemedy(Annotate(probe_->status(), tree_.folder + " on this machine"),
                                 "let --sync create a file there for a moment: it shows which nodes "
@@ -265,10 +270,7 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
     totals_.nodes_sharing += place->target_info().same_folder() ? 1 : 0;
     if (place->target_info().everyone_writes()) open_to_all_.insert(node_rank);
   }
-  if (place->target_info().same_folder()) {
-    progress_->NotNeeded(std::exchange(expected, 0));
-    return stream.End();
-  }
+  if (place->target_info().same_folder()) return stream.End();
   // A node that shares the folder with the relaying node then lacks nothing.
   std::optional<v1::SyncSource> source;
   if (relay_ && !Relays(node_rank)) {
@@ -277,7 +279,6 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   // The agent ends a preview with the last part of the list.
   if (!SendTree(stream, tree_) && !options_.preview) return stream.End();
   if (options_.preview) {
-    expected = 0;
     while (const auto response = stream.Read()) TakeExtra(node_rank, response->extra());
     return stream.End();
   }
@@ -287,9 +288,7 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   AD_RETURN_IF_ERROR(
       DecideSuspects(stream, differences->digest_candidates, differences->wanted, stop));
 
-  const uint64_t bytes = BytesOf(differences->wanted, tree_);
-  progress_->NotNeeded(tree_.bytes - std::min(bytes, tree_.bytes));
-  expected = std::min(bytes, tree_.bytes);
+  needed = Compared(node_rank, differences->wanted);
   AD_RETURN_IF_ERROR(SendContents(stream, node_rank, std::move(differences->wanted), source, stop));
   if (Relays(node_rank)) AD_RETURN_IF_ERROR(LetPassOn(stream, stop));
   request.mutable_complete();
@@ -301,7 +300,6 @@ Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
                                 std::vector<uint64_t> wanted,
                                 const std::optional<v1::SyncSource>& source,
                                 const std::stop_token& stop) {
-  ShowWanted(node_rank, wanted);
   NameLargeOutputs(wanted);
   if (source && !wanted.empty()) {
     std::set<uint64_t> passed(wanted.begin(), wanted.end());
@@ -357,14 +355,23 @@ Status FolderSync::SendFile(SyncStream& stream, uint64_t index, files::Digest* d
   return OkStatus();
 }
 
-void FolderSync::ShowWanted(uint32_t node_rank, const std::vector<uint64_t>& wanted) {
-  if (wanted.empty()) return;
+void FolderSync::ShowSends() {
+  if (needs_.nodes > 0) progress_->Sends(SendsText(needs_), BytesToSend(needs_));
+}
+
+// Call once for each node: it lacks the wanted entries, or cannot be compared. Returns the bytes
+// that it lacks.
+uint64_t FolderSync::Compared(uint32_t node_rank, const std::vector<uint64_t>& wanted) {
+  const uint64_t bytes = std::min(BytesOf(wanted, tree_), tree_.bytes);
   std::vector<std::string> warnings;
   {
     const std::lock_guard lock(mutex_);
-    ++nodes_wanting_;
-    for (const uint64_t index : wanted) wanted_.Add({index, tree_.entries[index].size});
-    progress_->Sends(SendsText(wanted_, nodes_wanting_));
+    --needs_.uncompared;
+    needs_.nodes += wanted.empty() ? 0 : 1;
+    needs_.bytes += bytes;
+    for (const uint64_t index : wanted) needs_.files.Add({index, tree_.entries[index].size});
+    ShowSends();
+    if (wanted.empty()) return 0;
     std::erase_if(warnings_, [&](NodeWarning& warning) {
       const bool concerns = warning.nodes.contains(node_rank);
       if (concerns) warnings.push_back(std::move(warning.text));
@@ -373,6 +380,7 @@ void FolderSync::ShowWanted(uint32_t node_rank, const std::vector<uint64_t>& wan
   }
   // Unlocked, because a terminal may be slow.
   for (const std::string& text : warnings) progress_->Log(base::LogLevel::kWarning, text);
+  return bytes;
 }
 
 // Says for the first node that lacks much which of it jobs have written, before it is sent.

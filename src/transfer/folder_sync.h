@@ -80,7 +80,7 @@ class FolderSync {
   void ShowWaits();  // mutex_ held
   void EndOne(uint32_t node_rank, bool ok);
   bool Relays(uint32_t node_rank) const { return relay_ && relay_->Is(node_rank); }
-  Status Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
+  Status Copy(SyncStream& stream, uint32_t node_rank, std::optional<uint64_t>& needed,
               const std::stop_token& stop);
   void TakeExtra(uint32_t node_rank, const v1::SyncExtra& extra);
   // Sends the wanted entries, except those that the node can get from `source`.
@@ -97,7 +97,8 @@ class FolderSync {
                         std::vector<uint64_t>& wanted, const std::stop_token& stop);
   void Know(uint64_t index, const std::string& digest);
   Result<std::string> DigestOf(uint64_t index, const std::function<bool()>& go_on);
-  void ShowWanted(uint32_t node_rank, const std::vector<uint64_t>& wanted);
+  uint64_t Compared(uint32_t node_rank, const std::vector<uint64_t>& wanted);
+  void ShowSends();  // mutex_ held
   void NameLargeOutputs(const std::vector<uint64_t>& wanted);
   void LogResult() const;  // mutex_ held
 
@@ -115,9 +116,8 @@ class FolderSync {
   std::chrono::steady_clock::time_point begun_at_;
   std::optional<SyncProgress> progress_;  // from the first node's call to the end of the last
   std::map<uint64_t, std::shared_future<Result<std::string>>> digests_;  // by entry
-  FileSum wanted_;                                                       // files that nodes lack
-  size_t nodes_wanting_ = 0;                                             // nodes that lack files
-  std::vector<NodeWarning> warnings_;                                    // not logged yet
+  SyncNeeds needs_;
+  std::vector<NodeWarning> warnings_;  // not logged yet
   SyncTotals totals_;
   NodesByPath extra_;               // files that are not here
   std::set<uint32_t> open_to_all_;  // nodes where all users can write in the folder

@@ -57,7 +57,7 @@ std::string ProgressLine(const std::string& what, uint64_t sent, uint64_t total,
   return line.substr(0, width);
 }
 
-SyncProgress::SyncProgress(uint64_t total) : terminal_(IsTerminal()), total_(total) {
+SyncProgress::SyncProgress() : terminal_(IsTerminal()) {
   auto thread = base::StartThread([this](const std::stop_token& stop) { Show(stop); });
   if (thread.ok()) thread_ = *std::move(thread);  // otherwise no progress is shown
 }
@@ -74,14 +74,15 @@ void SyncProgress::Waits(std::string what, bool no_bar) {
   no_bar_ = no_bar;
 }
 
-void SyncProgress::Sends(std::string what) {
+void SyncProgress::Sends(std::string what, uint64_t total) {
   const std::lock_guard lock(text_mutex_);
   sends_ = std::move(what);
+  total_ = total;
 }
 
-std::string SyncProgress::SendsNow() {
+std::pair<std::string, uint64_t> SyncProgress::SendsNow() {
   const std::lock_guard lock(text_mutex_);
-  return sends_;
+  return {sends_, total_};
 }
 
 void SyncProgress::Log(base::LogLevel level, const std::string& message) {
@@ -99,12 +100,12 @@ void SyncProgress::Show(const std::stop_token& stop) {
 
 void SyncProgress::Draw() {
   const uint64_t sent = sent_;
-  const uint64_t total = total_;
+  const auto [what, total] = SendsNow();
   const uint64_t rate = BytesPerSecond();
   if (terminal_) {
     // Leaves the last column free: otherwise some terminals move to the next line.
     const size_t width = TerminalWidth() - 1;
-    std::string line = ProgressLine(SendsNow(), sent, total, rate, width);
+    std::string line = ProgressLine(what, sent, total, rate, width);
     {
       const std::lock_guard lock(text_mutex_);
       if (sent == 0 || no_bar_) line = waits_.substr(0, width);
@@ -116,7 +117,7 @@ void SyncProgress::Draw() {
   if (tenths <= tenths_ || tenths == 10) return;  // the summary reports the end
   tenths_ = tenths;
   base::Log(base::LogLevel::kInfo,
-            SendsNow() + ": " + std::to_string(tenths * 10) + " %, " + base::Bytes(rate) + "/s");
+            what + ": " + std::to_string(tenths * 10) + " %, " + base::Bytes(rate) + "/s");
 }
 
 uint64_t SyncProgress::BytesPerSecond() {

@@ -23,17 +23,15 @@ std::string ProgressLine(const std::string& what, uint64_t sent, uint64_t total,
 // Thread-safe.
 class SyncProgress {
  public:
-  // `total`: bytes, some of which will be sent while others already exist.
-  explicit SyncProgress(uint64_t total);
+  SyncProgress();
   // Erases the line.
   ~SyncProgress();
 
   // What is shown until content is sent; `no_bar`: also afterwards, because none is sent now.
   void Waits(std::string what, bool no_bar);
-  // What is shown with the bar.
-  void Sends(std::string what);
+  // What is shown with the bar. `total`: bytes of it on all nodes.
+  void Sends(std::string what, uint64_t total);
   void Sent(uint64_t bytes) { sent_ += bytes; }
-  void NotNeeded(uint64_t bytes) { total_ -= bytes; }
   // Prints a message instead of the bar, which is then drawn below it.
   void Log(base::LogLevel level, const std::string& message);
 
@@ -44,13 +42,13 @@ class SyncProgress {
   void Draw();
   uint64_t BytesPerSecond();
 
-  std::string SendsNow();
+  std::pair<std::string, uint64_t> SendsNow();  // with the total
 
   const bool terminal_;
-  std::atomic<uint64_t> total_;  // bytes that nodes need, as far as is known
   std::atomic<uint64_t> sent_ = 0;
   std::mutex text_mutex_;          // never held while the terminal is written
   std::string sends_ = "syncing";  // guarded by text_mutex_
+  uint64_t total_ = 0;             // of sends_; guarded by text_mutex_
   std::string waits_;              // guarded by text_mutex_
   bool no_bar_ = false;            // guarded by text_mutex_
   // Used only by the thread:

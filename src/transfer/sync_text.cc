@@ -58,8 +58,13 @@ std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::dura
   return text;
 }
 
-std::string SendsText(const FileSum& wanted, size_t nodes) {
-  return "syncing " + wanted.Text() + " to " + base::Count(nodes, "node");
+std::string SendsText(const SyncNeeds& needs) {
+  return "syncing " + needs.files.Text() + (needs.uncompared > 0 ? " to up to " : " to ") +
+         base::Count(needs.nodes + needs.uncompared, "node");
+}
+
+uint64_t BytesToSend(const SyncNeeds& needs) {
+  return needs.bytes + needs.uncompared * needs.files.bytes();
 }
 
 std::string WaitsText(const std::string& what, size_t nodes, bool busy,

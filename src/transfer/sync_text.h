@@ -27,6 +27,7 @@ class FileSum {
 
   void Add(File file);
   bool empty() const { return files_ == 0; }
+  uint64_t bytes() const { return bytes_; }
   // "2 files, 3.0 kB"
   std::string Text() const;
 
@@ -49,9 +50,18 @@ struct SyncTotals {
 // "synced: 2 files, 3.0 kB sent to 2 nodes in 0.1 s". `relays`: one node gets them from here.
 std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::duration<double> took);
 
-// "syncing 2 files, 3.0 kB to 1 node". `wanted`: the files that nodes lack; `nodes`: those that
-// lack one of them. Both as far as nodes have been compared.
-std::string SendsText(const FileSum& wanted, size_t nodes);
+// What nodes lack, as far as they have been compared.
+struct SyncNeeds {
+  FileSum files = {};     // that nodes lack
+  size_t nodes = 0;       // that lack one of them
+  uint64_t bytes = 0;     // of the files, on these nodes together
+  size_t uncompared = 0;  // nodes that may lack the files
+};
+
+// "syncing 2 files, 3.0 kB to 1 node", "… to up to 3 nodes".
+std::string SendsText(const SyncNeeds& needs);
+// The bytes of what the text says, on all its nodes.
+uint64_t BytesToSend(const SyncNeeds& needs);
 
 // "comparing 3 files, 2.0 kB with 1 of 2 nodes; connecting to host3": what is done before content
 // is sent. `busy`: whether a node is being compared; `unreached`: the addresses of the nodes that

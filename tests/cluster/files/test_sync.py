@@ -21,7 +21,7 @@ def test_a_thousand_files_to_seven_hosts(sync, work):
     before = listing(1)
     first = sync(program=("sh", "-c", "ls part7/7.bin"))
     assert first.code == 0, first.err
-    assert re.search(r"syncing 1000 files, 200 MB to [1-7] nodes?: \d+ %", first.err), first.err
+    assert re.search(r"syncing 1000 files, 200 MB to (up to )?[1-7] nodes?: \d+ %", first.err), first.err
     assert re.search(r"synced: 1000 files, 200 MB sent to 7 nodes in [\d.]+ s\n", first.err), first.err
     assert first.lines() == {rank: ["part7/7.bin"] for rank in range(8)}
     assert listing(1) == before
@@ -61,7 +61,7 @@ def test_progress_on_a_terminal(work):
             pass  # the other end of the terminal is closed
         assert process.wait() == 0
     os.close(ours)
-    drawn = re.findall(rb"\r\x1b\[Ksyncing 100 files, 20 MB to [1-7] nodes?  \[[#-]{20}\]  (\d+) %", shown)
+    drawn = re.findall(rb"\r\x1b\[Ksyncing 100 files, 20 MB to (?:up to )?[1-7] nodes?  \[[#-]{20}\]  (\d+) %", shown)
     assert drawn and sorted(drawn, key=int) == drawn, shown
     # The progress line is erased before the final one.
     assert re.search(rb"\r\x1b\[K\x1b\[1mautodist: \x1b\[msynced: 100 files, 20 MB sent to 7 nodes", shown), shown

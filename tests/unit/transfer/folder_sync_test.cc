@@ -635,7 +635,7 @@ TEST(SyncProgressTest, NodesThatAreNotReachedAreNamed) {
   }
 }
 
-TEST(SyncProgressTest, ContentThatNodesHaveDoesNotCount) {
+TEST(SyncProgressTest, TheShareIsOfTheTotalThatBelongsToTheText) {
   const char* const terminal = getenv("TERM");
   const std::string before = terminal ? terminal : "";
   setenv("TERM", "dumb", 1);  // lines, even at a terminal
@@ -644,9 +644,8 @@ TEST(SyncProgressTest, ContentThatNodesHaveDoesNotCount) {
     if (!std::exchange(said, true)) first.set_value(std::string(line));
   });
   {
-    SyncProgress progress(100);
-    progress.Sends("syncing 1 file");
-    progress.NotNeeded(50);
+    SyncProgress progress;
+    progress.Sends("syncing 1 file", 50);
     progress.Sent(20);
     std::future<std::string> line = first.get_future();
     const bool logged = line.wait_for(test::kLimit) == std::future_status::ready;

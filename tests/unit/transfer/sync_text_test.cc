@@ -38,8 +38,20 @@ TEST(SummaryTextTest, CountsFilesAndNotCopies) {
 }
 
 TEST(SendsTextTest, CountsWhatNodesLackAndTheseNodes) {
-  EXPECT_EQ(SendsText({{4, 80'000'000}}, 1), "syncing 1 file, 80 MB to 1 node");
-  EXPECT_EQ(SendsText({{0, 1'000}, {4, 2'000}}, 7), "syncing 2 files, 3.0 kB to 7 nodes");
+  struct Row {
+    SyncNeeds needs;
+    std::string text;
+    uint64_t bytes;
+  };
+  const Row rows[] = {
+      {{{{4, 80'000'000}}, 1, 80'000'000, 0}, "syncing 1 file, 80 MB to 1 node", 80'000'000},
+      {{{{0, 1'000}, {4, 2'000}}, 7, 9'000, 0}, "syncing 2 files, 3.0 kB to 7 nodes", 9'000},
+      {{{{0, 1'000}, {4, 2'000}}, 1, 3'000, 2}, "syncing 2 files, 3.0 kB to up to 3 nodes", 9'000},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(SendsText(row.needs), row.text);
+    EXPECT_EQ(BytesToSend(row.needs), row.bytes);
+  }
 }
 
 TEST(FileSumTest, CountsEachFileOnce) {
