@@ -187,6 +187,8 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
 
   ssh.set_proxy_jump(group.proxy_jump);
   ssh.set_configured_jump(First(openssh, "proxyjump"));
+  const std::string configured = First(openssh, "hostname");
+  if (configured != node.address) ssh.set_configured_host_name(configured);
   const bool configured_proxy =
       !First(openssh, "proxyjump").empty() || !First(openssh, "proxycommand").empty();
   ssh.set_by_ssh_program(group.proxy_jump.empty()

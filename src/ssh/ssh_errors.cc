@@ -110,9 +110,10 @@ Status KeyRefusedError(const RefusedLogin& login) {
   const std::string banner = transport::OneSentence(login.banner);
   if (account.ok() && !banner.empty()) keys += "\n  the server says: " + banner;
   Status refused = CauseError(
-      login.tried.empty()         ? cause::kNoKey
-      : login.certificate.empty() ? cause::kKeyRefused
-                                  : cause::kWrongCertificate,
+      login.tried.empty()          ? cause::kNoKey
+      : !login.certificate.empty() ? cause::kWrongCertificate
+      : login.key_named            ? cause::kNamedKeyRefused
+                                   : cause::kKeyRefused,
       {{"{user}", login.username}, {"{keys}", keys}, {"{certificate}", login.certificate}});
   if (account.ok()) return refused;
   return {account.code(), Message(account) + "\n" + Message(refused), Remedy(account)};

@@ -341,6 +341,10 @@ transport::Login LoginTo(const v1::SshReach& reach) {
   line.push_back((reach.username().empty() ? "" : reach.username() + "@") + reach.host());
   transport::Login login{reach.host(), base::ShellLine(line), base::ShellQuote(reach.username()),
                          "the login to its jump host", "ProxyCommand in ~/.ssh/config"};
+  login.target = (!reach.ssh_address().empty()            ? reach.ssh_address()
+                  : !reach.configured_host_name().empty() ? reach.configured_host_name()
+                                                          : reach.host()) +
+                 " at port " + std::to_string(reach.port());
   const bool of_spec = !jumps.empty() && jumps != "none";
   const LastJump jump = LastJumpOf(of_spec ? jumps : reach.configured_jump());
   if (jump.host.empty()) return login;

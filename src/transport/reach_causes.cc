@@ -154,7 +154,8 @@ Status WithLogin(const Status& error, const Login& login) {
                                                         {"{login}", login.ssh},
                                                         {"{user}", login.user},
                                                         {"{jump}", login.jump},
-                                                        {"{jump_from}", login.jump_from}});
+                                                        {"{jump_from}", login.jump_from},
+                                                        {"{target}", login.target}});
   if (filled == hint) return error;
   return login.ssh.empty() ? Status(error.code(), Message(error)) : WithRemedy(error, filled);
 }

@@ -129,8 +129,8 @@ inline constexpr Cause kJumpHostForbids{
     kJumpHost, "open failed: administratively prohibited"};
 inline constexpr Cause kJumpHostFails{
     kUnavailable, "its jump host does not reach it: {said}",
-    "check that the node is up, and that the jump host reaches it under this address and port",
-    kJumpHost, "stdio forwarding failed"};
+    "check that the node is up, and that the jump host reaches {target}", kJumpHost,
+    "stdio forwarding failed"};
 inline constexpr Cause kJumpHostRefuses{
     kPermissionDenied, kJumpHostLoginFails, kTestJumpHost, kJumpHost,
     "permission denied (publickey|permission denied (gssapi-|permission denied (hostbased|"
@@ -262,6 +262,13 @@ inline constexpr Cause kKeyRefused{
     "spec][init|, --user or --key-file]); if it is "
     "there, check AllowUsers and DenyUsers in "
     "sshd_config, and that only the user can write to the home folder and ~/.ssh (StrictModes)"};
+// The spec or an option names the key, so ~/.ssh/config cannot.
+inline constexpr Cause kNamedKeyRefused{
+    kPermissionDenied, "key refused: the server does not accept for user {user}:{keys}",
+    "add the public key to ~/.ssh/authorized_keys of that user on the node, or give another user "
+    "or key (User in ~/.ssh/config[spec|, `username` or key_file in the spec][init|, --user or "
+    "--key-file]); if it is there, check AllowUsers and DenyUsers in sshd_config, and that only "
+    "the user can write to the home folder and ~/.ssh (StrictModes)"};
 inline constexpr Cause kWrongCertificate{
     kPermissionDenied,
     "key refused: {certificate}; the server does not accept for user {user}:{keys}",
@@ -411,14 +418,15 @@ Status CauseError(const Cause& cause, CauseValues values = {});
 
 // How a user logs in to a node as autodist does; empty for a node that is not reached over SSH.
 struct Login {
-  std::string node;       // as the spec writes it
-  std::string ssh;        // arguments of `ssh`: "-p 2222 ann@gpu1"
-  std::string user;       // "ann"
-  std::string jump;       // the login to the last jump host: "`ssh gate true`"
-  std::string jump_from;  // the setting that names it
+  std::string node;         // as the spec writes it
+  std::string ssh;          // arguments of `ssh`: "-p 2222 ann@gpu1"
+  std::string user;         // "ann"
+  std::string jump;         // the login to the last jump host: "`ssh gate true`"
+  std::string jump_from;    // the setting that names it
+  std::string target = {};  // to which the jump host connects: "10.0.0.7 at port 22"
 };
-// Fills in {node}, {login}, {user}, {jump} and {jump_from} of a hint, or removes a hint that needs
-// them from the error of a node without SSH.
+// Fills in {node}, {login}, {user}, {jump}, {jump_from} and {target} of a hint, or removes a hint
+// that needs them from the error of a node without SSH.
 Status WithLogin(const Status& error, const Login& login);
 
 // The causes that a text can show, in the order in which it is compared with them.

@@ -369,6 +369,7 @@ printf 'Host gpu9\\n  HostName 10.77.0.2\\n  Port 2222\\n  ProxyJump host2\\n' >
 autodist run --hosts 10.77.0.1:1,gpu9:1 -- true; echo "[$?]"
 """)
     assert "gpu9: its jump host does not reach it: " in said, said
+    assert "that the jump host reaches 10.77.0.2 at port 2222" in said, said
     assert "Connection refused" in said and said.endswith("[125]\n"), said
 
 

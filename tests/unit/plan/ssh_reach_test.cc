@@ -79,6 +79,7 @@ TEST(SshReachTest, OpensshsConfigurationIsApplied) {
   const v1::SshReach ssh =
       MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", kConfigured}, kUser);
   EXPECT_EQ(ssh.host_key_name(), "the-host");
+  EXPECT_EQ(ssh.configured_host_name(), "10.0.0.5");
   EXPECT_EQ(ssh.port(), 2200u);
   EXPECT_EQ(ssh.username(), "ann");
   EXPECT_THAT(ssh.key_files(), ElementsAre("/home/me/keys/100%h", "/work/relative"));

@@ -96,6 +96,9 @@ TEST(OpensshConfigTest, TheLoginThatHintsName) {
   reach.set_username("ann");
   EXPECT_EQ(LoginTo(reach).ssh, "ann@gpu1");
   EXPECT_EQ(LoginTo(reach).jump, "the login to its jump host");
+  EXPECT_EQ(LoginTo(reach).target, "gpu1 at port 22");
+  reach.set_configured_host_name("10.0.0.7");
+  EXPECT_EQ(LoginTo(reach).target, "10.0.0.7 at port 22");
   reach.set_configured_jump("a,bob@gate:2200");
   EXPECT_EQ(LoginTo(reach).ssh, "ann@gpu1");
   EXPECT_EQ(LoginTo(reach).jump, "`ssh -J a -p 2200 bob@gate true`");

@@ -19,8 +19,8 @@ constexpr char kEnd[] =
 
 namespace cause = transport::cause;
 
-const transport::Login kLogin{"gpu1", "ann@gpu1", "ann", "`ssh gate true`",
-                              "proxy_jump in the spec"};
+const transport::Login kLogin{
+    "gpu1", "ann@gpu1", "ann", "`ssh gate true`", "proxy_jump in the spec", "gpu1 at port 22"};
 
 struct Said {
   std::string text;
@@ -173,6 +173,11 @@ TEST(SshErrorsTest, ARefusedLogin) {
   EXPECT_THAT(Remedy(plain), HasSubstr("authorized_keys"));
   EXPECT_THAT(Remedy(plain), HasSubstr("AllowUsers and DenyUsers"));
   EXPECT_THAT(Remedy(plain), HasSubstr("StrictModes"));
+  EXPECT_THAT(Remedy(plain), HasSubstr("User or IdentityFile in ~/.ssh/config"));
+  login.key_named = true;
+  EXPECT_EQ(Message(KeyRefusedError(login)), Message(plain));
+  EXPECT_THAT(Remedy(KeyRefusedError(login)),
+              HasSubstr("(User in ~/.ssh/config, `username` or key_file in the spec)"));
 
   login.certificate = "certificate /c is for bob, not for ann";
   const Status wrong = KeyRefusedError(login);

@@ -35,7 +35,7 @@ struct Printed {
   std::string hint;  // a part of it
 };
 
-const Login kLogin{"a", "u@a", "u", "`ssh gate true`", "proxy_jump in the spec"};
+const Login kLogin{"a", "u@a", "u", "`ssh gate true`", "proxy_jump in the spec", "a at port 22"};
 
 const std::vector<Printed>& Examples() {
   static const std::vector<Printed> examples = {
@@ -97,7 +97,7 @@ const std::vector<Printed>& Examples() {
        "stdio forwarding failed",
        &cause::kJumpHostForbids, "AllowTcpForwarding"},
       {"channel 0: open failed: connect failed: No route to host\nstdio forwarding failed",
-       &cause::kJumpHostFails, "that the jump host reaches it"},
+       &cause::kJumpHostFails, "that the jump host reaches a at port 22"},
       {"u@gate: Permission denied (publickey).", &cause::kJumpHostRefuses, "ssh gate true"},
       {"ssh: connect to host gate port 22: Connection refused", &cause::kJumpHostUnreachable,
        "ssh gate true"},
@@ -250,18 +250,19 @@ const std::vector<const Cause*>& HintsAboutLogins() {
   static const std::vector<const Cause*> rows = [] {
     std::vector<const Cause*> all(CausesInTexts().begin(), CausesInTexts().end());
     all.insert(all.end(),
-               {&cause::kConnectTimeout, &cause::kHostSilent,       &cause::kNoRoute,
-                &cause::kNoInterface,    &cause::kNotConnected,     &cause::kJumpHostLogin,
-                &cause::kProxyFails,     &cause::kProxySilent,      &cause::kSilentServer,
-                &cause::kClosedAtOnce,   &cause::kOtherServer,      &cause::kSlowHandshake,
-                &cause::kHandshakeFails, &cause::kHandshakeAborted, &cause::kNoKey,
-                &cause::kKeyRefused,     &cause::kSlowLogin,        &cause::kLoginLost,
-                &cause::kSlowSignature,  &cause::kSshFails,         &cause::kChannelRefused,
-                &cause::kSlowCommand,    &cause::kNoCommand,        &cause::kShellExits,
-                &cause::kShellWaits,     &cause::kContainerWaits,   &cause::kNoAnswer,
-                &cause::kEndlessOutput,  &cause::kSlowFolder,       &cause::kNoFolder,
-                &cause::kFolderFails,    &cause::kNotSent,          &cause::kSlowProgram,
-                &cause::kProgramFails,   &cause::kOtherHostKey,     &cause::kLoopbackName});
+               {&cause::kConnectTimeout,  &cause::kHostSilent,     &cause::kNoRoute,
+                &cause::kNamedKeyRefused, &cause::kNoInterface,    &cause::kNotConnected,
+                &cause::kJumpHostLogin,   &cause::kProxyFails,     &cause::kProxySilent,
+                &cause::kSilentServer,    &cause::kClosedAtOnce,   &cause::kOtherServer,
+                &cause::kSlowHandshake,   &cause::kHandshakeFails, &cause::kHandshakeAborted,
+                &cause::kNoKey,           &cause::kKeyRefused,     &cause::kSlowLogin,
+                &cause::kLoginLost,       &cause::kSlowSignature,  &cause::kSshFails,
+                &cause::kChannelRefused,  &cause::kSlowCommand,    &cause::kNoCommand,
+                &cause::kShellExits,      &cause::kShellWaits,     &cause::kContainerWaits,
+                &cause::kNoAnswer,        &cause::kEndlessOutput,  &cause::kSlowFolder,
+                &cause::kNoFolder,        &cause::kFolderFails,    &cause::kNotSent,
+                &cause::kSlowProgram,     &cause::kProgramFails,   &cause::kOtherHostKey,
+                &cause::kLoopbackName});
     return all;
   }();
   return rows;
