@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/shell_quote.h"
+#include "base/typed_command.h"
 #include "base/wall_clock.h"
 #include "base/write_file.h"
 #include "chief/remote_controller/run_remote.h"
@@ -338,6 +339,9 @@ Command OrRemote(CLI::App& app, const CommandLine& line, Command here) {
       ->check(NotEmpty("FILE"))
       ->needs(node);
   return [chosen, &app, &line, here = std::move(here)] {
+    if (line.from_elsewhere && !chosen->node.empty()) {
+      base::SetOptionsToGetHere(chief::ChiefOnOptions(chosen->spec_file, chosen->node));
+    }
     return chosen->node.empty() || line.from_elsewhere ? here()
                                                        : RunOnNode(app, *chosen, line.argv);
   };

@@ -12,6 +12,7 @@
 #include "autodist/v1/job.pb.h"
 #include "base/exit_codes.h"
 #include "base/log.h"
+#include "base/typed_command.h"
 #include "chief/input/terminal_input.h"
 #include "chief/loop/signal_watcher.h"
 #include "cli/commands.h"
@@ -62,7 +63,8 @@ class AttachSession {
 
 // "job … continues; `autodist stop …` ends it".
 std::string GoesOnText(const v1::JobStatus& job) {
-  return "job " + job.job_id() + " continues; `autodist stop " + job.job_id() + "` ends it";
+  return "job " + job.job_id() + " continues; " + base::TypedCommand("stop " + job.job_id()) +
+         " ends it";
 }
 
 Result<std::unique_ptr<AttachSession>> AttachSession::Begin(const v1::JobStatus& job,

@@ -4,6 +4,7 @@
 
 #include "base/exit_codes.h"
 #include "base/quantity.h"
+#include "base/typed_command.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/run_options.h"
@@ -89,10 +90,11 @@ int Logs(const LogsOptions& options, const v1::JobStatus& last) {
   }
   control::ShowLogs(*job, SkipOf(options, output), output);
   if (last.attempt() > 0 && !options.attempt) {
-    base::Log(base::LogLevel::kInfo, "job " + last.job_id() + " was restarted; `autodist logs " +
-                                         last.job_id() + " --attempt " +
-                                         std::to_string(last.attempt()) +
-                                         "` prints the output of the attempt before");
+    base::Log(base::LogLevel::kInfo,
+              "job " + last.job_id() + " was restarted; " +
+                  base::TypedCommand("logs " + last.job_id() + " --attempt " +
+                                     std::to_string(last.attempt())) +
+                  " prints the output of the attempt before");
   }
   if (!output.took_any()) base::Log(base::LogLevel::kInfo, NothingText(*job));
   return 0;

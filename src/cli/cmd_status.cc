@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "base/typed_command.h"
 #include "base/wall_clock.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
@@ -46,11 +47,11 @@ int Ps(const PsOptions& options) {
     return 0;
   }
   if (jobs.empty()) {
-    base::Log(
-        base::LogLevel::kInfo,
-        std::string(options.all ? "no jobs"
-                                : "no running jobs; `autodist ps --all` includes ended jobs") +
-            QueuedJobsText());
+    base::Log(base::LogLevel::kInfo,
+              (options.all ? "no jobs"
+                           : "no running jobs; " + base::TypedCommand("ps --all") +
+                                 " includes ended jobs") +
+                  QueuedJobsText());
     return 0;
   }
   const size_t width = isatty(STDOUT_FILENO) == 1 ? TerminalWidth() : 0;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/exit_codes.h"
+#include "base/typed_command.h"
 #include "cli/commands.h"
 #include "cli/values.h"
 #include "top/render.h"
@@ -52,10 +53,11 @@ int PrintOnce(top::TopOptions options) {
   const auto text = top::TopOnce(options);
   if (!text.ok()) {
     const std::string known = Remedy(text.status());
-    return Fail(WithRemedy(Annotate(text.status(), "job " + options.job_id),
-                           known.empty() ? "`autodist status " + options.job_id + "` shows the job"
-                                         : known),
-                kExitCannotLaunch);
+    return Fail(
+        WithRemedy(Annotate(text.status(), "job " + options.job_id),
+                   known.empty() ? base::TypedCommand("status " + options.job_id) + " shows the job"
+                                 : known),
+        kExitCannotLaunch);
   }
   std::fputs(text->c_str(), stdout);
   return 0;

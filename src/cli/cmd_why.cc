@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/exit_codes.h"
+#include "base/typed_command.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
@@ -66,8 +67,8 @@ int Stacks(const StacksOptions& options, const v1::JobStatus& job) {
   if (job.phase() == v1::JOB_PHASE_ENDED) {
     return Fail(
         WithRemedy(Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has ended"),
-                   "`autodist status " + job.job_id() + "` shows why, `autodist logs " +
-                       job.job_id() + "` the output"),
+                   base::TypedCommand("status " + job.job_id()) + " shows why, " +
+                       base::TypedCommand("logs " + job.job_id()) + " the output"),
         kExitCannotLaunch);
   }
   std::optional<StacksNotice> notice(job);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/shell_quote.h"
+#include "base/typed_command.h"
 #include "chief/remote_controller/start_remote.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
@@ -143,7 +144,7 @@ Status CheckIsOver(const v1::JobStatus& job) {
   if (job.chief_silent()) return WhyUnreachable(job);
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has not ended"),
-      "`autodist stop " + job.job_id() + "` ends it");
+      base::TypedCommand("stop " + job.job_id()) + " ends it");
 }
 
 bool IsUnreachable(const v1::JobStatus& job) {

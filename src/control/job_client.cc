@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/typed_command.h"
 #include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/silent_chief.h"
@@ -41,7 +42,7 @@ Result<Response> Ask(const std::string& job_id, Stub& stub, Method<Stub, Request
     case grpc::StatusCode::UNAVAILABLE:
       // The connection broke, or the server ended, which cancels all calls.
       return WithRemedy(Error(StatusCode::kUnavailable, "its chief exited before it answered"),
-                        "`autodist status " + job_id + "` shows the job");
+                        base::TypedCommand("status " + job_id) + " shows the job");
     default:
       return rpc::FromGrpc(answered);
   }

@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "base/shell_quote.h"
 #include "base/text_table.h"
+#include "base/typed_command.h"
 #include "base/utf8.h"
 #include "control/job_client.h"
 #include "control/job_record.h"
@@ -140,7 +141,7 @@ Status NoJobIsCalled(const std::string& word, const std::vector<v1::JobNote>& jo
   for (const v1::JobNote* job : offered) text += "\n  " + Described(job->job());
   return WithRemedy(
       Error(StatusCode::kNotFound, "no job is called '" + word + "'; known jobs:" + text),
-      "`autodist ps --all` lists all jobs");
+      base::TypedCommand("ps --all") + " lists all jobs");
 }
 
 // Null: none.
@@ -162,11 +163,11 @@ Status NoneToActOn(const std::string& folder) {
       Error(StatusCode::kNotFound, folder.empty()
                                        ? "no job is running"
                                        : "no job is running, and none was started in this folder"),
-      "`autodist ps --all` lists all jobs");
+      base::TypedCommand("ps --all") + " lists all jobs");
 }
 
 std::string NameTheJob(const std::string& acting) {
-  return "name the job, by its id or its name: `autodist " + acting + " JOB`";
+  return "name the job, by its id or its name: " + base::TypedCommand(acting + " JOB");
 }
 
 // "20261120-173000-3fa9c1", or the beginning of an id: day and time.
@@ -202,8 +203,9 @@ Result<std::string> FindJob(const std::string& word, const std::vector<v1::JobNo
     const v1::JobStatus* const last = LastOfFolder(jobs, folder);
     if (last) return last->job_id();
     if (acting.empty() || folder.empty()) return jobs.back().job().job_id();
-    return WithRemedy(Error(StatusCode::kNotFound, "no job was started in this folder"),
-                      NameTheJob(acting) + "; `autodist ps --all` lists all jobs");
+    return WithRemedy(
+        Error(StatusCode::kNotFound, "no job was started in this folder"),
+        NameTheJob(acting) + "; " + base::TypedCommand("ps --all") + " lists all jobs");
   }
   const auto is_id = [&](const v1::JobNote& job) { return job.job().job_id() == word; };
   if (std::ranges::any_of(jobs, is_id)) return word;

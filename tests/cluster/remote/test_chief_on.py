@@ -145,7 +145,8 @@ def test_commands_reach_the_remote_chief(launch, there, laptop, folder):
     assert status.code == 0 and name(4) in status.out
     top = there("top", "far", "--once")
     assert top.code == 0 and name(3) in top.out
-    assert "no job" in there("why", "no'$(touch x)such job").err
+    unknown = there("why", "no'$(touch x)such job").err
+    assert "no job" in unknown and f"`autodist ps --all --spec {laptop} --chief-on first` lists" in unknown, unknown
     page = subprocess.Popen([AUTODIST, "web", "far", "--spec", laptop, "--chief-on", name(2)],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder)
     url = page.stdout.readline().decode().strip()
