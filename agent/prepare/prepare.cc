@@ -36,7 +36,9 @@ constexpr std::chrono::milliseconds kFreeMemoryLimit{30'000};
 // Enough for a local disk. Only a warning depends on it.
 constexpr std::chrono::milliseconds kCheckpointLimit{1'000};
 
-std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path) {
+// `planned`: as in the plan, perhaps in the home folder.
+std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path,
+                                                      const std::string& planned) {
   struct stat info;
   int error = stat(path.c_str(), &info) != 0 ? errno : 0;
   if (error == 0 && !S_ISDIR(info.st_mode)) error = ENOTDIR;
@@ -44,8 +46,11 @@ std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path) {
   if (error == 0) return std::nullopt;
   return MakeIssue(v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY,
                    ErrnoError(error, "working directory " + path),
-                   "put the program's folder at the same absolute path on every node (a symbolic "
-                   "link will do); a program that needs no files runs in any folder: --workdir /");
+                   "put the program's folder at " +
+                       (planned.starts_with("~") ? planned + ", in the home folder of every node"
+                                                 : "the same absolute path on every node") +
+                       " (a symbolic link will do); a program that needs no files runs in any "
+                       "folder: --workdir /");
 }
 
 // Returns the interface for the ranks; "" with a warning if it is not found.
@@ -300,7 +305,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
 
   const std::string data_address = DataAddressOf(node, agent_environment.Get("SSH_CONNECTION"));
   if (node.ask_data_address()) prepared.data_address = data_address;
-  const bool has_directory = report(CheckWorkingDirectory(directory));
+  const bool has_directory = report(CheckWorkingDirectory(directory, request.working_directory()));
   const NodeValues values{agent.program, agent.rank_socket, agent.files,
                           InterfaceOf(node, data_address, prepared.warnings), directory};
   // Applied even without the working directory, so that both issues are reported at once.

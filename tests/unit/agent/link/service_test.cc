@@ -252,6 +252,19 @@ TEST_F(ServiceTest, IssuesHaveTheirKind) {
   ASSERT_EQ(response.issues_size(), 1);
   EXPECT_EQ(response.issues(0).kind(), v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY);
   EXPECT_NE(response.issues(0).remedy().find("--workdir /"), std::string::npos);
+  EXPECT_NE(response.issues(0).remedy().find("at the same absolute path"), std::string::npos);
+}
+
+TEST_F(ServiceTest, AFolderOfTheHomeFolderIsNamedAsThere) {
+  v1::PrepareRequest request;
+  request.set_working_directory("~/no such folder");
+  grpc::ClientContext context;
+  v1::PrepareResponse response;
+  ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
+  ASSERT_EQ(response.issues_size(), 1);
+  EXPECT_NE(response.issues(0).remedy().find("at ~/no such folder, in the home folder of every"),
+            std::string::npos)
+      << response.issues(0).remedy();
 }
 
 TEST_F(ServiceTest, FactsComeWithTheIssues) {
