@@ -41,6 +41,7 @@ std::string InterfaceNames(const v1::NodeInfo& facts) {
 std::string NamesOf(const Evidence& evidence, const std::set<uint32_t>& nodes) {
   constexpr size_t kMaxNamed = 8;
   std::vector<std::string> names;
+  names.reserve(nodes.size());
   for (const uint32_t node : nodes) names.push_back(NameOf(evidence, node));
   return base::AFewOf(names, kMaxNamed);
 }
