@@ -210,7 +210,7 @@ def test_a_chief_that_is_stopped_while_ranks_end_blames_no_node(begin, folder):
     (folder / "ignore-1-0").touch()
     job = begin(3, 2, "--spares", "1", "--lease", 30, "--max-restarts", "3")
     job.fail(0, 0)
-    job.await_err("stopping the remaining rank", RESTART_LIMIT_S)
+    job.await_err("stopping rank 1", RESTART_LIMIT_S)
     stop_for(job, 15)  # longer than the time for ranks to end
     job.attempt_runs(1, RESTART_LIMIT_S)
     outcome = job.ends_well()
