@@ -9,6 +9,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/chief_end.h"
@@ -244,27 +245,21 @@ TEST_F(ServiceTest, AStoppedChiefKeepsItsLeaseUntilItsConnectionBreaks) {
 }
 
 TEST_F(ServiceTest, IssuesHaveTheirKind) {
-  v1::PrepareRequest request;
-  request.set_working_directory("/no/such/folder");
-  grpc::ClientContext context;
-  v1::PrepareResponse response;
-  ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
-  ASSERT_EQ(response.issues_size(), 1);
-  EXPECT_EQ(response.issues(0).kind(), v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY);
-  EXPECT_NE(response.issues(0).remedy().find("--workdir /"), std::string::npos);
-  EXPECT_NE(response.issues(0).remedy().find("at the same absolute path"), std::string::npos);
-}
-
-TEST_F(ServiceTest, AFolderOfTheHomeFolderIsNamedAsThere) {
-  v1::PrepareRequest request;
-  request.set_working_directory("~/no such folder");
-  grpc::ClientContext context;
-  v1::PrepareResponse response;
-  ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
-  ASSERT_EQ(response.issues_size(), 1);
-  EXPECT_NE(response.issues(0).remedy().find("at ~/no such folder, in the home folder of every"),
-            std::string::npos)
-      << response.issues(0).remedy();
+  const std::pair<const char*, const char*> rows[] = {
+      {"/no/such/folder", "at the same absolute path"},
+      {"~/no such folder", "at ~/no such folder, in the home folder of every"}};
+  for (const auto& [folder, place] : rows) {
+    v1::PrepareRequest request;
+    request.set_working_directory(folder);
+    grpc::ClientContext context;
+    v1::PrepareResponse response;
+    ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
+    ASSERT_EQ(response.issues_size(), 1);
+    EXPECT_EQ(response.issues(0).kind(), v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY);
+    EXPECT_NE(response.issues(0).remedy().find("--workdir /"), std::string::npos);
+    EXPECT_NE(response.issues(0).remedy().find(place), std::string::npos)
+        << response.issues(0).remedy();
+  }
 }
 
 TEST_F(ServiceTest, FactsComeWithTheIssues) {
