@@ -1,10 +1,11 @@
 #include "framework/world.h"
-#include "base/for_user.h"
 
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
 #include <numeric>
+
+#include "base/for_user.h"
 
 namespace autodist::framework {
 
