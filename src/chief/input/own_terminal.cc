@@ -9,8 +9,7 @@ namespace {
 
 constexpr char kHelp[] =
     "at the beginning of a line: ~. asks the job to end, and kills its ranks if repeated; ~~ is a "
-    "~; "
-    "`autodist stacks`, logs and stop work from another terminal";
+    "~; `autodist stacks`, logs and stop work from another terminal";
 
 }  // namespace
 
