@@ -105,4 +105,8 @@ bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeInfo& facts);
 // Whether a run would fail.
 bool IsBad(const v1::Diagnosis& diagnosis);
 
+// Hints for a node that reports no address between ranks, and for two that report the same one.
+std::string HintOfNoDataAddress();
+std::string HintOfSameDataAddress();
+
 }  // namespace autodist::diagnosis

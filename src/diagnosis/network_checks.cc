@@ -53,19 +53,15 @@ void CheckReported(const Evidence& evidence, const std::vector<uint32_t>& machin
   const auto address = base::IpAddress::Parse(reported);
   if (!address) {
     issues.Bad(v1::CHECK_ADDRESS, node, "no address between ranks is reported",
-               base::ForUser("[spec|give it as data_address in the spec][hosts|write a spec with "
-                             "`autodist init`, and give it there]"));
+               HintOfNoDataAddress());
     return;
   }
   const auto [owner, is_new] = owners.emplace(address->ToString(), node);
   if (is_new || machines[owner->second] == machines[node]) return;
-  issues.AddForAll(
-      v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, {owner->second, node},
-      NameOf(evidence, owner->second) + " and " + NameOf(evidence, node) + " both report " +
-          address->ToString() + " as their address between ranks",
-      base::ForUser(
-          "[spec|give each node's own as data_address in the spec, or the network as "
-          "interface][hosts|write a spec with `autodist init`, and give each node's own there]"));
+  issues.AddForAll(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, {owner->second, node},
+                   NameOf(evidence, owner->second) + " and " + NameOf(evidence, node) +
+                       " both report " + address->ToString() + " as their address between ranks",
+                   HintOfSameDataAddress());
 }
 
 // Whether the node's ranks use the library between nodes.
@@ -148,8 +144,7 @@ std::string MtusOf(const Evidence& evidence, const PortTrial& trial) {
 void AddStalls(const Evidence& evidence, IssueList& issues) {
   constexpr char kMtuRemedy[] =
       "give the interfaces, and what is between them, the same MTU (setting both to 1400 with `ip "
-      "link` "
-      "shows whether that is it), or let ICMP \"fragmentation needed\" pass";
+      "link` shows whether that is it), or let ICMP \"fragmentation needed\" pass";
   std::vector<const PortTrial*> stalls;
   std::set<uint32_t> nodes;
   std::set<Pair> pairs;
@@ -208,6 +203,18 @@ void AddTakenPort(const Evidence& evidence, IssueList& issues) {
 }
 
 }  // namespace
+
+std::string HintOfNoDataAddress() {
+  return base::ForUser(
+      "[spec|give it as data_address in the spec]"
+      "[hosts|write a spec with `autodist init`, and give it there]");
+}
+
+std::string HintOfSameDataAddress() {
+  return base::ForUser(
+      "[spec|give each node's own as data_address in the spec, or the network as interface]"
+      "[hosts|write a spec with `autodist init`, and give each node's own there]");
+}
 
 bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeInfo& facts) {
   auto wanted = base::IpAddress::Parse(plan.data_address());

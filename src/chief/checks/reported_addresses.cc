@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/for_user.h"
 #include "base/ip_address.h"
+#include "diagnosis/diagnose.h"
 
 namespace autodist::chief {
 
@@ -27,18 +27,14 @@ Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& r
     if (own == reported.end()) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition,
                               node.address() + " does not report its address between ranks"),
-                        base::ForUser("[spec|give it as data_address in the spec][hosts|write a "
-                                      "spec with `autodist init`, and give it there]"));
+                        diagnosis::HintOfNoDataAddress());
     }
     const auto [owner, is_new] = owners.emplace(own->second, node.address());
     if (is_new) continue;
-    return WithRemedy(
-        Error(StatusCode::kFailedPrecondition, owner->second + " and " + node.address() +
-                                                   " both report " + own->second +
-                                                   " as their address between ranks"),
-        base::ForUser(
-            "[spec|give each node's own as data_address in the spec, or the network as "
-            "interface][hosts|write a spec with `autodist init`, and give each node's own there]"));
+    return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                            owner->second + " and " + node.address() + " both report " +
+                                own->second + " as their address between ranks"),
+                      diagnosis::HintOfSameDataAddress());
   }
   return OkStatus();
 }
