@@ -216,4 +216,6 @@ HEALTHY = [
       for cause in ("evaluate_in_a_pool", "evaluate_in_a_thread", "upload", "evaluate_in_a_process")],
 ]
 
-CAUSES = PARTED + HANGS + NETWORK + SLOW + FAILURES + HEALTHY
+GROUPS = {"ranks in different collectives": PARTED, "hang": HANGS, "network": NETWORK, "slow": SLOW,
+          "failure": FAILURES, "healthy, but looks like one of these": HEALTHY}
+CAUSES = [cause for causes in GROUPS.values() for cause in causes]
