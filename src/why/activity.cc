@@ -182,7 +182,10 @@ std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) 
   if (!process.file.empty()) {
     evidence += ", file " + base::Printable(base::Truncated(process.file, kMaxPathLength));
   }
-  if (!summary.missing.empty()) evidence += " (no stack: " + summary.missing + ")";
+  if (!summary.missing.empty()) {
+    if (!process.depth.empty()) evidence += ", " + base::Printable(process.depth);
+    evidence += " (no stack: " + summary.missing + ")";
+  }
   return evidence;
 }
 
@@ -272,6 +275,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.awaits_input = activity.doing == Doing::kFile && process.AwaitsInput();
   activity.has_frames = !process.stack().frames.empty();
   if (activity.has_frames) activity.tool = process.source;
+  if (!activity.has_frames) activity.depth = process.depth;
   activity.unasked = process.missing == kNotRequested;
   activity.awaits_service =
       activity.doing == Doing::kSocket && process.file.starts_with(kSocketTo) &&

@@ -170,7 +170,8 @@ bool HasGpus(const v1::JobSnapshot& snapshot, const RankActivity& rank) {
 
 bool IsFoundWaiting(const RankActivity& rank) {
   const auto waits = [](const Activity& activity) {
-    return activity.doing == Doing::kCollective || activity.doing == Doing::kSocket;
+    return activity.doing == Doing::kCollective || activity.doing == Doing::kSocket ||
+           activity.MayBeInCollective();
   };
   return waits(rank.now) || (rank.earlier && waits(*rank.earlier));
 }

@@ -17,6 +17,8 @@ constexpr std::string_view kNone = "no user-space stacks: ";
 constexpr std::string_view kNoneOfPython = "no user-space stacks of Python: ";
 constexpr std::string_view kWork = "  by ";
 constexpr std::string_view kFile = "file: ";
+constexpr std::string_view kStack = "stack: ";
+constexpr size_t kMaxDepthText = 40;  // bytes
 constexpr std::string_view kSwitched = "switched ";
 constexpr std::string_view kChildOf = "  child of ";
 constexpr std::string_view kEndedMeanwhile = "  has ended meanwhile";
@@ -53,6 +55,7 @@ void ReadMainThread(const std::vector<std::string_view>& lines, size_t at, RankP
   for (++at; at < lines.size() && lines[at].starts_with(kProgramsLines); ++at) {
     const std::string_view line = lines[at].substr(kProgramsLines.size());
     if (line.starts_with(kFile)) process.file = line.substr(kFile.size());
+    if (line.starts_with(kStack)) process.depth = line.substr(kStack.size(), kMaxDepthText);
     if (!line.starts_with(kSwitched)) continue;
     std::string_view digits = line.substr(kSwitched.size());
     if (const auto switches = base::TakeNumber<uint64_t>(digits)) process.switches = switches;
@@ -219,8 +222,10 @@ const ThreadStack& RankProcess::stack() const {
   return threads.empty() ? no_frames : threads.front();
 }
 
+// Some shells wait for a signal, such as SIGCHLD.
 bool RankProcess::AwaitsAnother() const {
-  return stack().frames.empty() ? StateHas(" in do_wait") : stack().AwaitsProcess();
+  return stack().frames.empty() ? StateHas(" in do_wait") || StateHas(" in sigsuspend")
+                                : stack().AwaitsProcess();
 }
 
 std::vector<RankProcess> ReadProcesses(std::string_view text) {

@@ -61,6 +61,7 @@ struct RankProcess {
   std::string file;    // that its main thread reads, writes or opens; "": none or unknown
   // It reads its standard input, or from its terminal.
   bool AwaitsInput() const { return file == "its input" || file == "/dev/tty"; }
+  std::string depth;  // of the main thread's stack: "2656 bytes deep, at f16"; "": unknown
   std::optional<uint64_t> switches;  // voluntary context switches of the main thread
   std::optional<ProcessWork> work;   // absent: unknown
   std::vector<SentAgain> sent_again;

@@ -61,6 +61,14 @@ bool IsOfKernel(const RankActivity* rank) {
   return std::ranges::find(kOfKernel, rank->now.doing) != kOfKernel.end();
 }
 
+bool IsLocked(const RankActivity* rank) { return rank->now.doing == Doing::kLock; }
+
+// Where it is: its place, or without frames the depth of its stack; "": unknown.
+std::string WhereItIs(const RankActivity& rank) {
+  if (!rank.now.place.empty()) return rank.now.place;
+  return rank.earlier && rank.earlier->depth == rank.now.depth ? rank.now.depth : "";
+}
+
 // Finds ranks that differ from most, for when no collective is recognized. For ranks that stand
 // still while most only wait: compares what they do, otherwise where they are.
 std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
@@ -72,16 +80,18 @@ std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& r
     const Ranks odd = Those(ranks, doing, false);
     const bool sleeps = std::ranges::all_of(
         odd, [](const RankActivity* rank) { return rank->now.doing == Doing::kSleep; });
+    // By a lock on a file, which collectives do not wait for.
+    const bool locked = std::ranges::all_of(odd, IsLocked);
     const bool definite = doing == Doing::kSocket
                               ? !waiting.empty()
-                              : waiting.size() >= 2 || (!waiting.empty() && sleeps);
-    if (!definite || odd.empty() || odd.size() > waiting.size()) continue;
+                              : waiting.size() >= 2 || (!waiting.empty() && (sleeps || locked));
+    if (!definite || odd.empty() || (odd.size() > waiting.size() && !locked)) continue;
     if (!AreComparable(ranks) && !std::ranges::all_of(odd, IsOfKernel)) continue;
     return Odd(snapshot, odd, waiting, waiting.size() == 1 ? one : several);
   }
   if (!AreComparable(ranks)) return std::nullopt;
   std::map<std::string, Ranks> places;
-  for (const RankActivity* rank : ranks) places[rank->now.place].push_back(rank);
+  for (const RankActivity* rank : ranks) places[WhereItIs(*rank)].push_back(rank);
   const auto found =
       std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
   const std::string most = found->first;
@@ -89,10 +99,12 @@ std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& r
   if (most.empty() || waiting.size() < 2 || 2 * waiting.size() <= ranks.size()) return std::nullopt;
   Ranks odd;
   std::ranges::copy_if(ranks, std::back_inserter(odd), [&](const RankActivity* rank) {
-    return rank->now.place != most && !rank->now.place.empty();
+    const std::string where = WhereItIs(*rank);
+    return where != most && !where.empty();
   });
   if (odd.empty() || odd.size() + waiting.size() < ranks.size()) return std::nullopt;
-  return Odd(snapshot, odd, waiting, "wait");
+  const bool has_frames = waiting.front()->now.has_frames;
+  return Odd(snapshot, odd, waiting, has_frames ? "wait" : "wait in another place");
 }
 
 // Ranks seem to compute while they wait for their GPUs, as in NCCL's collectives. Finds ranks that
@@ -143,6 +155,12 @@ bool Missing(const Ranks& waiting, const Ranks& others) {
       waiting, [](const RankActivity* rank) { return HasRested(*rank).has_value(); });
   return std::ranges::all_of(waiting, WaitsStill) &&
          std::ranges::all_of(others, rested ? Remains : Stands);
+}
+
+// Or it sleeps again and again, as ranks do that poll for something; frames would show for what.
+bool StandsOrPolls(const RankActivity* rank) {
+  return Stands(rank) ||
+         (rank->now.doing == Doing::kSleep && !rank->now.has_frames && SameTwice(rank));
 }
 
 std::map<std::string, Ranks> ByCollective(const Ranks& ranks) {
@@ -430,7 +448,7 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
     return DifferentCallsCause(snapshot, waiting);
   }
   if (waiting.empty()) {
-    if (!stalled && !std::ranges::all_of(others, Stands)) return std::nullopt;
+    if (!stalled && !std::ranges::all_of(others, StandsOrPolls)) return std::nullopt;
     if (auto cause = AllWait(snapshot, others)) return cause;
     return OddOnes(snapshot, others);
   }

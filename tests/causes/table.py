@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 TRAIN = ("/usr/bin/python3", "{here}/train.py")
 PLAIN = ("/usr/bin/python3", "{here}/plain.py")
 PLACES = ("/usr/bin/python3", "{here}/places.py")
-MISSING = r"rank {n} \(\S+\) has not entered .*; it "
+NOT_ENTERED = "has not entered .*; it "  # the collective; unknown without stacks
+MISSING = r"rank {n} \(\S+\) " + NOT_ENTERED
 STEADY_STEPS = 700  # after which the duration of a step is known
 AUTO_S = 75  # longer than `auto` takes to stop a job that hangs
 
@@ -31,7 +32,9 @@ class Cause:
 
     @property
     def alone(self):
-        return self.inject in ("link", "loss", "loss_all", "cut23", "hog")
+        """Other jobs on the hosts would disturb it: their ranks are other programs that use the cores."""
+        computes = self.kind in ("well", "slow") and any(it in self.name for it in ("spin", "evaluate", "compile", "straggler"))
+        return computes or self.inject in ("link", "loss", "loss_all", "cut23", "hog")
 
 
 def train(name, right, kind="wrong", culprits=(2,), cause=None, arguments=(), **more):
@@ -44,8 +47,8 @@ ALL_REDUCE = "(all.reduce|another collective)"  # in gdb, the one of Debian's Gl
 def stands(cause, does, culprits=(2,), **more):
     """The same with all_reduce and with DistributedDataParallel."""
     number = culprits[0]
-    # Without stacks (gdb may take too long), the data comes from the kernel.
-    words = rf"rank {number} \(\S+\) (has not entered .*; it )?({does})"
+    # gdb may take too long; then the data comes from the kernel.
+    words = rf"rank {number} \(\S+\) ({NOT_ENTERED})?({does})"
     return [train(cause, words, culprits=culprits, **more),
             train(f"ddp_{cause}", words, culprits=culprits, cause=cause, arguments=("--ddp",), **more)]
 
@@ -113,7 +116,7 @@ HANGS = [
     train("poll_for_a_file", MISSING.format(n=2) + "sleeps"),
     train("stop_itself", r"rank 2 \(\S+\) is stopped by a signal"),
     train("ddp_stop_itself", r"rank 2 \(\S+\) is stopped by a signal", cause="stop_itself", arguments=("--ddp",)),
-    train("two", "ranks 1-2 have not entered", culprits=(1, 2)),
+    train("two", "ranks 1-2 (have not entered|stand still)", culprits=(1, 2)),
     train("barrier", r"rank 1 \(\S+\) waits in .*barrier.*, the 3 others in .*" + ALL_REDUCE, culprits=(1,),
           by=("py-spy", "gdb")),
     train("broadcast", r"rank 2 \(\S+\) waits in .*broadcast.*, the 3 others in .*" + ALL_REDUCE, by=("py-spy", "gdb")),
@@ -141,10 +144,10 @@ HANGS = [
     Cause("mpi_abba_stripped", ("{mpi_stripped}", "abba"), MISSING.format(n=2) + "waits for a lock", options=("--framework", "mpi"), by=("py-spy", "gdb")),
     Cause("mpi_tag", ("{mpi}", "tag"), MISSING.format(n=2) + "is in a receive", options=("--framework", "mpi"), by=("py-spy", "gdb")),
     Cause("mpi_barrier", ("{mpi}", "barrier"), r"rank 1 \(\S+\) waits in a barrier", options=("--framework", "mpi"), culprits=(1,), by=("py-spy", "gdb")),
-    Cause("two_of_a_shell", ("/bin/sh", "{here}/two.sh"), r"process \d+ of process 2 \(\S+\) has not entered .*; it sleeps",
+    Cause("two_of_a_shell", ("/bin/sh", "{here}/two.sh"), r"process \d+ of process 2 \(\S+\) " + NOT_ENTERED + "sleeps",
           options=("--per", "node")),
     Cause("two_of_spawn", ("/usr/bin/python3", "{here}/spawn.py", "asleep", "{folder}"),
-          r"process \d+ of process 2 \(\S+\) has not entered .*; it sleeps", options=("--per", "node")),
+          r"process \d+ of process 2 \(\S+\) " + NOT_ENTERED + "sleeps", options=("--per", "node")),
 ]
 
 NETWORK = [

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 namespace autodist::why {
 namespace {
 
+using testing::StartsWith;
+
 // An agent's report of a process; all of it may be changed.
 struct ProcessState {
   int pid = 100;
@@ -18,15 +21,16 @@ struct ProcessState {
   std::string state = "sleeping in futex_do_wait, system call 202";
   std::string frames = {};  // of Python's main thread; "": no stacks
   int switches = 100;
-  std::string more = {};  // lines, each indented by two spaces
-  std::string gdb = {};   // native frames of the main thread, instead of Python's; "": none
+  std::string more = {};   // lines, each indented by two spaces
+  std::string depth = {};  // of the stack: "2656 bytes deep, at f16"; "": unknown
+  std::string gdb = {};    // native frames of the main thread, instead of Python's; "": none
 
   std::string Text() const {
     const std::string number = std::to_string(pid);
     std::string text = "process " + number + " (sleeping): python3 train.py\n  child of " +
                        std::to_string(parent) + "\n" + more + "  thread " + number +
                        " (python3): " + state + "\n    switched " + std::to_string(switches) +
-                       " times\n";
+                       " times\n" + (depth.empty() ? "" : "    stack: " + depth + "\n");
     if (!gdb.empty()) {
       return text + "  user-space stacks by gdb:\n    Thread 1 (LWP " + number + "):\n" + gdb;
     }
@@ -126,6 +130,48 @@ TEST_F(StandstillTest, TheDeviatingRankByTheKernelsDataAlone) {
             "wrong: rank 2 (host3) sleeps, while the 3 others wait for other threads or processes");
 }
 
+// The depth of the stack is known without py-spy and gdb.
+TEST_F(StandstillTest, TheDeviatingRankByTheDepthOfItsStack) {
+  const ProcessState waits{.depth = "2656 bytes deep, at f16"};
+  const ProcessState locked{.depth = "5312 bytes deep, at f16"};
+  Ranks(2, waits);
+  Rank({locked});
+  Ranks(1, waits);
+  EXPECT_EQ(Says(),
+            "wrong: rank 2 (host3) waits for a lock, another thread or another process, while the "
+            "3 others wait in another place");
+  known_.stacks_earlier[0] = known_.stacks[2];  // rank 0 has been elsewhere
+  known_.stacks_earlier[0].set_rank(0);
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
+TEST_F(StandstillTest, NoRankDeviatesIfAllStacksDiffer) {
+  for (const char* depth :
+       {"1 byte deep, at f16", "2 bytes deep, at f16", "3 bytes deep, at f16"}) {
+    Rank({{.depth = depth}});
+  }
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
+TEST_F(StandstillTest, MostRanksMayWaitForALockOnAFile) {
+  Rank({{.depth = "2656 bytes deep, at f16"}});
+  Ranks(3, {.state = "sleeping in locks_lock_inode_wait, system call 73",
+            .depth = "4000 bytes deep, at 1a7"});
+  EXPECT_EQ(Says(),
+            "wrong: ranks 1-3 stand still: rank 1 (host2) waits for a lock, while the other rank "
+            "waits for another thread or process");
+}
+
+TEST_F(StandstillTest, WithoutFramesARankMayPoll) {
+  const ProcessState polls{.state = "sleeping in hrtimer_nanosleep, system call 230"};
+  ProcessState polled = polls;
+  polled.switches += 500;
+  Ranks(2, {});
+  Rank({polled}, {{polls}});
+  EXPECT_EQ(Says(),
+            "wrong: rank 2 (host3) sleeps, while the 2 others wait for other threads or processes");
+}
+
 TEST_F(StandstillTest, TheDeviatingRankByItsPosition) {
   ProcessState other;
   other.frames = In("exchange", "/home/me/train.py:50");
@@ -206,6 +252,17 @@ TEST_F(StandstillTest, ARankThatRanInBetweenDoesNotDeviate) {
   later.switches = 200;
   Rank({later}, {{Sleeps()}});
   EXPECT_EQ(Says(), "unclear: found no cause, and the job may be in order");
+}
+
+TEST_F(StandstillTest, AShellWaitsByASignal) {
+  ProcessState shell{.pid = 10, .parent = 1, .state = "sleeping in sigsuspend, system call 130"};
+  ProcessState waits{.pid = 11, .parent = 10};
+  ProcessState asleep{.pid = 12, .parent = 10, .state = "sleeping in hrtimer_nanosleep"};
+  ProcessState second{.pid = 12, .parent = 10};
+  Rank({shell, waits, second});
+  Rank({shell, waits, asleep});
+  EXPECT_THAT(Says(),
+              StartsWith("wrong: process 12 of rank 1 (host2) sleeps, while the 3 others "));
 }
 
 TEST_F(StandstillTest, EachProcessOfAShellIsJudged) {
