@@ -302,12 +302,10 @@ bool Libssh2Session::HasWindow() const {
 }
 
 Authentication::Authentication(std::string username, std::vector<Identity> identities,
-                               std::vector<std::string> notes, bool key_named,
-                               AskToSign ask_to_sign)
+                               std::vector<std::string> notes, AskToSign ask_to_sign)
     : username_(std::move(username)),
       identities_(std::move(identities)),
       notes_(std::move(notes)),
-      key_named_(key_named),
       ask_to_sign_(std::move(ask_to_sign)),
       sign_([this](std::string_view request) { return Sign(request); }) {}
 
@@ -358,7 +356,6 @@ void Authentication::NextIdentity() {
 Status Authentication::Refused(Libssh2Session& session) const {
   RefusedLogin login;
   login.username = username_;
-  login.key_named = key_named_;
   login.notes = notes_;
   for (size_t i = 0; i < next_; ++i) {
     const SshIdentity& identity = *identities_[i];

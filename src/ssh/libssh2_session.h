@@ -160,10 +160,9 @@ class Authentication {
   // request, and not again before the signature has been passed.
   using AskToSign = std::function<void(const Identity& identity, std::string_view request)>;
 
-  // For messages: `notes` say why keys are not among the identities; `key_named`: the spec or an
-  // option names the key.
+  // `notes`, for messages: why keys are not among the identities.
   Authentication(std::string username, std::vector<Identity> identities,
-                 std::vector<std::string> notes, bool key_named, AskToSign ask_to_sign);
+                 std::vector<std::string> notes, AskToSign ask_to_sign);
   Authentication(const Authentication&) = delete;
   Authentication& operator=(const Authentication&) = delete;
 
@@ -182,7 +181,6 @@ class Authentication {
   const std::string username_;
   const std::vector<Identity> identities_;
   std::vector<std::string> notes_;
-  const bool key_named_;
   const AskToSign ask_to_sign_;
   const Libssh2Session::Sign sign_;
   size_t next_ = 0;     // the identity that is being offered

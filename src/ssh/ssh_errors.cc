@@ -112,7 +112,6 @@ Status KeyRefusedError(const RefusedLogin& login) {
   Status refused = CauseError(
       login.tried.empty()          ? cause::kNoKey
       : !login.certificate.empty() ? cause::kWrongCertificate
-      : login.key_named            ? cause::kNamedKeyRefused
                                    : cause::kKeyRefused,
       {{"{user}", login.username}, {"{keys}", keys}, {"{certificate}", login.certificate}});
   if (account.ok()) return refused;
@@ -187,6 +186,16 @@ std::string BannerIn(const std::string& said) {
   return banner;
 }
 
+// Of the server's key: "SHA256:…"; "" if `ssh` does not print it. The rest of what it prints then
+// is about known_hosts.
+std::string FingerprintIn(std::string_view said) {
+  const size_t at = said.find("SHA256:");
+  if (at == said.npos) return "";
+  std::string fingerprint(said.substr(at, said.find_first_of(" \r\n", at) - at));
+  if (fingerprint.ends_with('.')) fingerprint.pop_back();
+  return fingerprint;
+}
+
 }  // namespace
 
 Status SshProgramError(const std::string& said, const std::string& host, bool pinned) {
@@ -195,6 +204,10 @@ Status SshProgramError(const std::string& said, const std::string& host, bool pi
   const transport::Cause* found = CauseIn(said, SaidBy::kSsh);
   if (pinned && (found == &cause::kSshChangedHostKey || found == &cause::kSshUnknownHostKey)) {
     found = &cause::kOtherHostKey;
+  }
+  if (const auto fingerprint = FingerprintIn(said);
+      found == &cause::kOtherHostKey && !fingerprint.empty()) {
+    return CauseError(*found, {{"{said}", "the server has " + fingerprint}});
   }
   const bool busy = Has(said, "Exceeded MaxStartups") || Has(said, "Not allowed at this time");
   const auto words = busy ? std::nullopt : SaidByProxy(said);

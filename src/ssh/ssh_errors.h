@@ -28,7 +28,6 @@ Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key
 // A login without an accepted key.
 struct RefusedLogin {
   std::string username;
-  bool key_named = false;          // by the spec or an option
   std::vector<std::string> tried;  // the keys that were offered
   std::vector<std::string> notes;  // why others were not
   std::string certificate;         // one of them that servers reject, and why

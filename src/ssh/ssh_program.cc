@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/for_user.h"
 #include "base/shell_quote.h"
+#include "base/split.h"
 #include "base/unix_socket.h"
 #include "ssh/ssh_errors.h"
 #include "transport/local.h"
@@ -93,7 +94,18 @@ Result<OpensshConfig> AskSsh(const std::vector<std::string>& argv) {
   return config;
 }
 
-Result<OpensshConfig> AskSsh(const OpensshQuery& query, const std::vector<std::string>& options) {
+// Without what `ssh -G` also says if it succeeds.
+std::string Reason(const std::string& said) {
+  std::string reason;
+  for (const std::string_view line : base::Lines(said)) {
+    if (line.starts_with("Pseudo-terminal will not be allocated")) continue;
+    reason.append(reason.empty() ? "" : "\n").append(line);
+  }
+  return reason;
+}
+
+Result<OpensshConfig> AskSsh(const OpensshQuery& query, const std::vector<std::string>& options,
+                             const transport::Cause& failure) {
   auto config = AskSsh(QueryArgv(query, options, /*plainly=*/true));
   if (config.status().code() == StatusCode::kDeadlineExceeded) {
     return CauseError(cause::kConfigHangs,
@@ -104,7 +116,7 @@ Result<OpensshConfig> AskSsh(const OpensshQuery& query, const std::vector<std::s
   AD_RETURN_IF_ERROR(transport::ConfigurationError(said));
   auto with_command = AskSsh(QueryArgv(query, options, /*plainly=*/false));
   if (with_command.ok()) return with_command;
-  return CauseError(cause::kConfigFails, {{"{node}", query.host}, {"{said}", said}});
+  return CauseError(failure, {{"{node}", query.host}, {"{said}", Reason(said)}});
 }
 
 // An agent of "$NAME" means the variable with the path of the socket.
@@ -264,7 +276,7 @@ bool OpensshConfigMatters(const std::string& home,
 }
 
 Result<OpensshConfig> QueryOpensshConfig(const OpensshQuery& query) {
-  AD_ASSIGN_OR_RETURN(OpensshConfig config, AskSsh(query, {}));
+  AD_ASSIGN_OR_RETURN(OpensshConfig config, AskSsh(query, {}, cause::kConfigFails));
   // `ssh -G` has already expanded other file names.
   for (const char* keyword : {"identityfile", "certificatefile"}) {
     const auto [first, last] = config.equal_range(keyword);
@@ -290,7 +302,7 @@ const Result<OpensshConfig>& OpensshDefaults() {
 // `ssh -G` prints the names of keys unexpanded, but expands ControlPath, which has the same tokens.
 Result<std::string> ExpandByOpenssh(const OpensshQuery& query, const std::string& text) {
   AD_ASSIGN_OR_RETURN(const OpensshConfig config,
-                      AskSsh(query, {"-o", "ControlPath=" + InQuotes(text)}));
+                      AskSsh(query, {"-o", "ControlPath=" + InQuotes(text)}, cause::kNotExpanded));
   const auto expanded = config.find("controlpath");
   if (expanded != config.end()) return expanded->second;
   return Error(StatusCode::kInternal, "`ssh -G` does not replace its tokens");

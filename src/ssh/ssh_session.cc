@@ -107,7 +107,6 @@ SshSession::SshSession(SshLoop& loop, SshTarget target, std::string command, bas
       target_(std::move(target)),
       command_(std::move(command)),
       authentication_(target_.reach.username(), target_.keys.identities, target_.keys.notes,
-                      target_.reach.key_file_required(),
                       [this](const Authentication::Identity& identity, std::string_view request) {
                         const std::lock_guard lock(shared_.mutex);
                         shared_.to_sign = {identity, std::string(request)};

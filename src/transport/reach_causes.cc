@@ -69,8 +69,8 @@ constexpr size_t kMaxShown = 500;     // bytes of what a login shell prints
 // Where the user sets the port of a node's sshd.
 std::string PlacesOfPort() {
   return base::ForUser(
-      "[spec|`port` in the ssh group of the spec, or the one in the node's `address`, or ]"
-      "[init|--port, or ]Port in ~/.ssh/config");
+      "the port ([spec|in the node's `address`; if it has none, `port` in its ssh group; else ]"
+      "[init|--port; without it, ]Port in ~/.ssh/config)");
 }
 
 struct Shown {

@@ -72,6 +72,8 @@ inline constexpr Cause kWrongConfigLine{kInvalidArgument, "{before}", "correct t
                                         kConfiguration, ": terminating, "};
 inline constexpr Cause kConfigFails{kFailedPrecondition, "`ssh -G {node}` fails:\n{said}",
                                     "correct ~/.ssh/config"};
+inline constexpr Cause kNotExpanded{kFailedPrecondition, "ssh cannot replace its tokens:\n{said}",
+                                    "correct ~/.ssh/config"};
 inline constexpr Cause kConfigHangs{
     kDeadlineExceeded, "`ssh -G {node}` has not ended: {said}",
     "correct ~/.ssh/config: a program that `Match exec` runs may hang"};
@@ -98,9 +100,8 @@ inline constexpr Cause kLoopbackName{
 inline constexpr Cause kConnectTimeout{kDeadlineExceeded, "connecting timed out after {limit}",
                                        kCheckAddress};
 inline constexpr Cause kSshTimeout{kDeadlineExceeded, "{said}", kCheckAddress, kSsh, "timed out"};
-inline constexpr Cause kRefused{kUnavailable, "{said}",
-                                "start sshd on the node, or correct the port: {port}", kSsh,
-                                "connection refused"};
+inline constexpr Cause kRefused{kUnavailable, "{said}", "start sshd on the node, or correct {port}",
+                                kSsh, "connection refused"};
 // The kernel reports it if no machine of this network has the address; a firewall may cause it,
 // too.
 inline constexpr Cause kHostSilent{
@@ -165,7 +166,7 @@ inline constexpr Cause kClosedAtOnce{kResourceExhausted,
 inline constexpr Cause kBusy{
     kResourceExhausted, "the server is refusing logins for now: {said}", kLimitsOfServer, kSsh,
     "kex_exchange_identification|exceeded maxstartups|not allowed at this time"};
-inline constexpr char kGivePort[] = "give the port of sshd: {port}";
+inline constexpr char kGivePort[] = "correct {port}: sshd listens at another one";
 inline constexpr Cause kOtherServer{kFailedPrecondition,
                                     "not an SSH server: it says '{said}'{then}", kGivePort};
 inline constexpr Cause kSshOtherServer{
@@ -238,8 +239,9 @@ inline constexpr Cause kOtherHostKey{
     kFailedPrecondition,
     "host key does not match [spec|'host_keys' in the spec][hosts,init,allocation,here|the known "
     "one]: {said}",
-    "this may be an attack: run `cat /etc/ssh/ssh_host_*_key.pub` on the machine; if the key is "
-    "there, correct [spec|host_keys in the spec][hosts,init,allocation,here|"
+    "this may be an attack: run `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` on the "
+    "machine; if this fingerprint is there, correct [spec|host_keys in the "
+    "spec][hosts,init,allocation,here|"
     "known_hosts]"};
 
 // The login with a key.
@@ -258,17 +260,10 @@ inline constexpr Cause kNoKey{kPermissionDenied, "key refused: there is no key t
 inline constexpr Cause kKeyRefused{
     kPermissionDenied, "key refused: the server does not accept for user {user}:{keys}",
     "add the public key to ~/.ssh/authorized_keys of that user on the node, or give another user "
-    "or key (User or IdentityFile in ~/.ssh/config[spec|, `username` or key_file in the "
-    "spec][init|, --user or --key-file]); if it is "
-    "there, check AllowUsers and DenyUsers in "
+    "or key ([spec|`username` or key_file in the spec; where it has none, ][init|--user or "
+    "--key-file; without them, ]User or IdentityFile in ~/.ssh/config); if it is there, check "
+    "AllowUsers and DenyUsers in "
     "sshd_config, and that only the user can write to the home folder and ~/.ssh (StrictModes)"};
-// The spec or an option names the key, so ~/.ssh/config cannot.
-inline constexpr Cause kNamedKeyRefused{
-    kPermissionDenied, "key refused: the server does not accept for user {user}:{keys}",
-    "add the public key to ~/.ssh/authorized_keys of that user on the node, or give another user "
-    "or key (User in ~/.ssh/config[spec|, `username` or key_file in the spec][init|, --user or "
-    "--key-file]); if it is there, check AllowUsers and DenyUsers in sshd_config, and that only "
-    "the user can write to the home folder and ~/.ssh (StrictModes)"};
 inline constexpr Cause kWrongCertificate{
     kPermissionDenied,
     "key refused: {certificate}; the server does not accept for user {user}:{keys}",

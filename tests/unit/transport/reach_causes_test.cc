@@ -92,7 +92,7 @@ const std::vector<Printed>& Examples() {
       {"Connection timed out during banner exchange\nConnection to 10.0.0.1 port 22 timed out",
        &cause::kSshSilentServer, "another service"},
       {"kex_exchange_identification: banner line contains invalid characters",
-       &cause::kSshOtherServer, "port of sshd"},
+       &cause::kSshOtherServer, "correct the port (in the node's `address`"},
       {"channel 0: open failed: administratively prohibited: open failed\n"
        "stdio forwarding failed",
        &cause::kJumpHostForbids, "AllowTcpForwarding"},
@@ -250,19 +250,18 @@ const std::vector<const Cause*>& HintsAboutLogins() {
   static const std::vector<const Cause*> rows = [] {
     std::vector<const Cause*> all(CausesInTexts().begin(), CausesInTexts().end());
     all.insert(all.end(),
-               {&cause::kConnectTimeout,  &cause::kHostSilent,     &cause::kNoRoute,
-                &cause::kNamedKeyRefused, &cause::kNoInterface,    &cause::kNotConnected,
-                &cause::kJumpHostLogin,   &cause::kProxyFails,     &cause::kProxySilent,
-                &cause::kSilentServer,    &cause::kClosedAtOnce,   &cause::kOtherServer,
-                &cause::kSlowHandshake,   &cause::kHandshakeFails, &cause::kHandshakeAborted,
-                &cause::kNoKey,           &cause::kKeyRefused,     &cause::kSlowLogin,
-                &cause::kLoginLost,       &cause::kSlowSignature,  &cause::kSshFails,
-                &cause::kChannelRefused,  &cause::kSlowCommand,    &cause::kNoCommand,
-                &cause::kShellExits,      &cause::kShellWaits,     &cause::kContainerWaits,
-                &cause::kNoAnswer,        &cause::kEndlessOutput,  &cause::kSlowFolder,
-                &cause::kNoFolder,        &cause::kFolderFails,    &cause::kNotSent,
-                &cause::kSlowProgram,     &cause::kProgramFails,   &cause::kOtherHostKey,
-                &cause::kLoopbackName});
+               {&cause::kConnectTimeout, &cause::kHostSilent,       &cause::kNoRoute,
+                &cause::kNoInterface,    &cause::kNotConnected,     &cause::kJumpHostLogin,
+                &cause::kProxyFails,     &cause::kProxySilent,      &cause::kSilentServer,
+                &cause::kClosedAtOnce,   &cause::kOtherServer,      &cause::kSlowHandshake,
+                &cause::kHandshakeFails, &cause::kHandshakeAborted, &cause::kNoKey,
+                &cause::kKeyRefused,     &cause::kSlowLogin,        &cause::kLoginLost,
+                &cause::kSlowSignature,  &cause::kSshFails,         &cause::kChannelRefused,
+                &cause::kSlowCommand,    &cause::kNoCommand,        &cause::kShellExits,
+                &cause::kShellWaits,     &cause::kContainerWaits,   &cause::kNoAnswer,
+                &cause::kEndlessOutput,  &cause::kSlowFolder,       &cause::kNoFolder,
+                &cause::kFolderFails,    &cause::kNotSent,          &cause::kSlowProgram,
+                &cause::kProgramFails,   &cause::kOtherHostKey,     &cause::kLoopbackName});
     return all;
   }();
   return rows;
@@ -316,7 +315,7 @@ TEST(ReachCausesTest, AHintNamesOnlyWhatTheUserHas) {
 TEST(ReachCausesTest, EachPlaceOfThePortIsNamed) {
   for (const Cause* row : {&cause::kRefused, &cause::kSilentServer, &cause::kSshSilentServer,
                            &cause::kOtherServer, &cause::kSshOtherServer}) {
-    for (const char* place : {"`port` in the ssh group", "the node's `address`", "~/.ssh/config"}) {
+    for (const char* place : {"`port` in its ssh group", "the node's `address`", "~/.ssh/config"}) {
       EXPECT_THAT(Remedy(CauseError(*row)), HasSubstr(place));
     }
   }
