@@ -132,9 +132,10 @@ Status ExecError(const std::string& said, const Container& container) {
       continue;
     if (Has(what, kContainerGone) || Has(what, kContainerOff)) {
       const Status off = WithRemedy(
-          Error(StatusCode::kUnavailable, "the container does not run: " + what),
+          Error(StatusCode::kUnavailable, "the container cannot be entered: " + what),
           container.image.empty()
-              ? base::ForUser("start the container[spec|, and check its name in the spec]")
+              ? base::ForUser(
+                    "start or unpause the container[spec|, and check its name in the spec]")
               : "find out what ended it: its image, " + container.image +
                     ", must run `sh -c 'sleep 60'` on the node");
       return ProvesEnd(what) ? ProofOfEnd::OfContainer(off) : off;

@@ -93,7 +93,7 @@ def test_a_killed_container(start, spec, runtimes):
     job.await_err(f"{address(3)} is lost", TOLD_LIMIT_S + (0 if proof else lease_s))
     outcome = job.finish()
     assert outcome.code == 125
-    assert not proof or "the container does not run" in outcome.err
+    assert not proof or "the container cannot be entered" in outcome.err
     seconds_until(lambda: not processes(), 10)
 
 
@@ -103,7 +103,7 @@ def test_a_removed_container(start, spec, runtimes):
     runtimes[3]("rm", "-f", "train")
     job.await_err(f"{address(3)} is lost", TOLD_LIMIT_S)
     outcome = job.finish()
-    assert outcome.code == 125 and "the container does not run" in outcome.err
+    assert outcome.code == 125 and "the container cannot be entered" in outcome.err
     seconds_until(lambda: not processes(), 10)
 
 
@@ -126,7 +126,7 @@ def test_a_missing_container(start, spec, runtimes):
     assert outcome.code == 125
     assert "o such container" in outcome.err
     assert re.search("container state improper|is not running", outcome.err)
-    assert "start the container" in outcome.err
+    assert "start or unpause the container" in outcome.err
     assert not processes()
 
 

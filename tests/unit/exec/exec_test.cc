@@ -21,8 +21,8 @@ class ContainerIsOffTest : public testing::TestWithParam<Said> {};
 TEST_P(ContainerIsOffTest, OnlyTheEndOfItsProcessesIsAProof) {
   const Status off = ExecError(GetParam().text);
   EXPECT_EQ(ProofOfEnd::In(off), GetParam().proves_end) << off;
-  EXPECT_THAT(Message(off), HasSubstr("the container does not run"));
-  EXPECT_THAT(Remedy(off), HasSubstr("start the container"));
+  EXPECT_THAT(Message(off), HasSubstr("the container cannot be entered"));
+  EXPECT_THAT(Remedy(off), HasSubstr("start or unpause the container"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -59,7 +59,7 @@ TEST(ExecErrorTest, HintsBelongToTheRuntime) {
     const char* message;  // a part, as the next
     const char* hint;
   } kCases[] = {
-      {"the image ends", "Error: no such container x\n", podman, "does not run",
+      {"the image ends", "Error: no such container x\n", podman, "cannot be entered",
        "its image, ubuntu, must run `sh -c 'sleep 60'`"},
       {"a device", refused, podman, "/dev/x", "run `true` from the image on the node, with the"},
       {"a container of the user", refused, named, "/dev/x", "run `podman exec train true`"},
@@ -129,7 +129,7 @@ TEST(ExecTransportTest, RunsTheCommandAfterItsPrefix) {
   const auto stream = exec.Run({"sh", "-c", "echo $A; echo 'Error: no such container' >&2"}, {});
   ASSERT_TRUE(stream.ok()) << stream.status();
   EXPECT_TRUE((*stream)->WaitClosed(base::Deadline::After(std::chrono::seconds(10))));
-  EXPECT_THAT(Message((*stream)->Failure()), HasSubstr("env: the container does not run"));
+  EXPECT_THAT(Message((*stream)->Failure()), HasSubstr("env: the container cannot be entered"));
   const auto silent = exec.Run({"true"}, {});
   ASSERT_TRUE(silent.ok()) << silent.status();
   EXPECT_TRUE((*silent)->WaitClosed(base::Deadline::After(std::chrono::seconds(10))));
