@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/parse_number.h"
+#include "base/shell_quote.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "cli/app.h"
@@ -50,16 +51,19 @@ CLI::Validator Quantity() {
           ""};
 }
 
+std::vector<std::string> Kubectl(const KubernetesOptions& options,
+                                 const std::vector<std::string>& more) {
+  std::vector<std::string> argv = {"kubectl"};
+  if (!options.kube_context.empty()) argv.push_back("--context=" + options.kube_context);
+  if (!options.kube_namespace.empty()) argv.push_back("--namespace=" + options.kube_namespace);
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
 // Removes the first part if the second fails: half of a job would wait forever.
 Status CreateBoth(const KubernetesOptions& options) {
   const kubernetes::KubernetesRequest& request = options.request;
-  const auto kubectl = [&](std::vector<std::string> more) {
-    std::vector<std::string> argv = {"kubectl"};
-    if (!options.kube_context.empty()) argv.push_back("--context=" + options.kube_context);
-    if (!options.kube_namespace.empty()) argv.push_back("--namespace=" + options.kube_namespace);
-    argv.insert(argv.end(), more.begin(), more.end());
-    return argv;
-  };
+  const auto kubectl = [&](const std::vector<std::string>& more) { return Kubectl(options, more); };
   auto uid = transport::HandOver(kubectl({"create", "-f", "-", "-o", "jsonpath={.metadata.uid}"}),
                                  kubernetes::JobSetManifest(request), kKubectlLimit);
   if (!uid.ok()) {
@@ -75,7 +79,7 @@ Status CreateBoth(const KubernetesOptions& options) {
   return WithRemedy(Annotate(rest.status(), "kubectl create"),
                     gone.ok() ? "the job was removed again; check that you may create Secrets and "
                                 "NetworkPolicies in this namespace"
-                              : "kubectl delete jobset " + request.name);
+                              : base::ShellLine(kubectl({"delete", "jobset", request.name})));
 }
 
 // Adds the options of group::kKubernetes. `options` must outlive the parsing.
@@ -135,9 +139,12 @@ int SubmitToKubernetes(const KubernetesOptions& options, bool print) {
   Status created = exec::CheckKubectl();
   if (created.ok()) created = CreateBoth(options);
   if (!created.ok()) return Fail(created, 1);
-  base::Log(base::LogLevel::kInfo,
-            "submitted as JobSet " + request.name + "; kubectl logs -f job/" + request.name +
-                "-chief-0 shows its output, kubectl delete jobset " + request.name + " ends it");
+  base::Log(
+      base::LogLevel::kInfo,
+      "submitted as JobSet " + request.name + "; " +
+          base::ShellLine(Kubectl(options, {"logs", "-f", "job/" + request.name + "-chief-0"})) +
+          " shows its output, " +
+          base::ShellLine(Kubectl(options, {"delete", "jobset", request.name})) + " ends it");
   std::printf("%s\n", request.name.c_str());
   return 0;
 }

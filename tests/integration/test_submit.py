@@ -178,7 +178,7 @@ def test_a_failed_submission_leaves_no_objects(autodist, tmp_path, delete):
     assert all(call.startswith("--context=lab --namespace=ml ") for call in calls)
     assert calls[-1].endswith(f"delete jobset {name} --wait=false")
     assert ("the job was removed again" in outcome.err) == (delete == 0)
-    assert delete == 0 or f"kubectl delete jobset {name}" in outcome.err
+    assert delete == 0 or f"kubectl --context=lab --namespace=ml delete jobset {name}" in outcome.err
     assert {it["metadata"]["ownerReferences"][0]["uid"] for it in yaml.safe_load_all((tmp_path / "rest").read_text())} == {"1-2-3"}
 
 
