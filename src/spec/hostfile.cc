@@ -206,9 +206,10 @@ void HostfileLineReader::ReadWord(const HostfileLine& line, size_t at,
     if (word.empty()) continue;  // a trailing comma, as in a line copied from a longer list
     HostSettings own = settings;
     const auto number = SplitHostWord(word).number;
-    const bool port = number && IsAPort(*number);
+    const bool is_url = word.starts_with("ssh://");
+    const bool port = !is_url && number && IsAPort(*number);
     if (port && guessed_port_.empty()) guessed_port_ = PartOfLine(word, line.number);
-    if (port || word.starts_with("ssh://")) {
+    if (port || is_url) {
       own.AddLogin(word, place);
     } else {
       collector_.AddWord(word, own.entry(), place);

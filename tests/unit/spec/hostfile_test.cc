@@ -370,6 +370,7 @@ TEST(HostfileTest, TheReadingOfATableIsShown) {
   for (const auto& [text, warning] : cases) {
     EXPECT_THAT(ParseHostfile(text, "h").warnings, ElementsAre(warning)) << text;
   }
+  EXPECT_THAT(ParseHostfile("ssh://ann@gpu1:2222\n", "h").warnings, IsEmpty());
   EXPECT_THAT(ParseHostfile("host,ip,gpus\ngpu1,10.0.0.1,8\n", "h").warnings, IsEmpty());
 }
 
