@@ -95,17 +95,20 @@ void AttemptRun::RankFailed() {
   // A rank that called MPI_Abort counts as running, and ends by itself.
   const JobState& state = attempt_->state();
   std::vector<std::string> remaining;
+  bool all_remain = true;
   for (const v1::NodePlan& node : attempt_->plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
-      const bool remains = !rank.auxiliary() && rank.rank() != cause.exit.rank();
-      if (remains && state.Runs(rank.rank())) remaining.push_back(rank.name());
+      if (rank.auxiliary()) continue;
+      const bool remains = rank.rank() != cause.exit.rank() && state.Runs(rank.rank());
+      if (remains) remaining.push_back(rank.name());
+      all_remain &= remains;
     }
   }
   if (remaining.empty()) return;
-  const std::string which =
-      remaining.size() == 1
-          ? remaining.front() + ", which has "
-          : "the remaining " + NounFor(remaining.size(), attempt_->plan()) + ", which have ";
+  const std::string which = remaining.size() == 1
+                                ? remaining.front() + ", which has "
+                                : (all_remain ? "the " : "the remaining ") +
+                                      NounFor(remaining.size(), attempt_->plan()) + ", which have ";
   parts_.console.Log(LogLevel::kInfo,
                      Shortened(DescribeCause(cause, attempt_->plan())) + "; stopping " + which +
                          base::Elapsed(parts_.options.launch.grace()) + " to exit");

@@ -202,7 +202,7 @@ StageEvent JobRunner::AfterRanks() {
     parts_.console.Log(
         LogLevel::kWarning,
         std::to_string(state.running()) + " " + NounFor(state.running(), run_.attempt().plan()) +
-            (parts_.nodes.AnyMemberDisconnected() ? " may still run: a node does not answer"
+            (parts_.nodes.AnyMemberDisconnected() ? " may still run on nodes that do not answer"
                                                   : " did not end, not by SIGKILL either") +
             "; waiting no longer");
     parts_.stop.GraceIsOver();
@@ -274,14 +274,16 @@ RestartDecision JobRunner::Decide(const std::string& cause) {
   return restarts_.Next(std::move(outcome));
 }
 
-// Lists the causes from which it follows.
+// Lists the causes from which it follows. If that is only the last one and the job ends, the report
+// has it.
 void JobRunner::ReportFutility(Futility why, bool restarts) {
   const bool checkpoints_known = !parts_.options.request().checkpoint_dir().empty();
   std::string text = std::string(TextOf(why, checkpoints_known)) +
                      (restarts ? "; another attempt follows, as --restart-policy is warn"
                                : "; no other attempt follows");
   parts_.recorder.Record(text);
-  const size_t first = causes_.size() - std::min(causes_.size(), AttemptsBehind(why));
+  const size_t behind = std::min(causes_.size(), AttemptsBehind(why));
+  const size_t first = causes_.size() - (behind == 1 && !restarts ? 0 : behind);
   for (size_t i = first; i < causes_.size(); ++i) {
     const bool again = i > first && causes_[i].text == causes_[i - 1].text;
     text += "\n  attempt " + causes_[i].attempt + ": " + (again ? "the same" : causes_[i].text);
@@ -436,9 +438,10 @@ void JobRunner::WarnOfStayingAgents() {
   if (!departures_.over() || departures_.staying().empty()) return;
   std::vector<std::string> staying;
   for (const uint32_t node : departures_.staying()) staying.push_back(parts_.AddressOf(node));
-  parts_.console.Log(LogLevel::kWarning, base::AFewOf(staying, kNamedAtEnd) +
-                                             (staying.size() == 1 ? ": the agent has not gone"
-                                                                  : ": the agents have not gone"));
+  parts_.console.Log(LogLevel::kWarning,
+                     base::AFewOf(staying, kNamedAtEnd) +
+                         (staying.size() == 1 ? ": the agent has not ended yet"
+                                              : ": the agents have not ended yet"));
 }
 
 }  // namespace autodist::chief

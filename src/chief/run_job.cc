@@ -165,7 +165,7 @@ int RunAndTidy(const v1::LaunchPlan& plan, JobOptions options) {
   control::ForgetJob(plan.job_id());
   // A folder that could not be created has been reported before.
   if (log_folder.Remove().ok()) {
-    Log(LogLevel::kInfo, "no rank was started, so the job and its log folder were removed");
+    Log(LogLevel::kInfo, "the job and its log folder were removed");
   }
   return outcome.exit_code;
 }

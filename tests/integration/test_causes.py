@@ -47,7 +47,7 @@ def test_a_python_exception_under_noise(autodist, tmp_path):
     noise = report.index("  its last lines on stderr:")
     assert report[noise - 1] == "    | TypeError: unsupported operand type(s) for +: 'int' and 'NoneType'"
     assert all("NCCL INFO" in line for line in report[noise + 1:noise + 11])
-    assert report[noise + 11:noise + 13] == ["  its last lines on stdout:", "    | step 3"]
+    assert report[noise + 11:noise + 13] == ["  its last line on stdout:", "    | step 3"]
 
     [folder] = (tmp_path / "autodist-runs").glob("2*")
     [ended] = [event for event in map(json.loads, (folder / "events.jsonl").read_text().splitlines())

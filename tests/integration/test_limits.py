@@ -65,7 +65,7 @@ def test_last_lines_in_any_encoding(start, tmp_path, line):
     assert outcome.code == 3
     assert "libprotobuf" not in outcome.err
     [record] = tmp_path.glob("autodist-runs/*/job.json")
-    assert "its last lines" in record.read_text(encoding="utf-8")
+    assert "its last line on stdout" in record.read_text(encoding="utf-8")
 
 
 def test_a_working_directory_that_is_not_utf8_is_refused(start, tmp_path):

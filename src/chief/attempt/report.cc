@@ -73,7 +73,8 @@ std::string LinesReport(const std::string& headline, const FailureExcerpt& excer
   const size_t omitted =
       std::erase_if(lines, [&](const auto& line) { return std::ranges::count(shown, line) > 0; });
   if (lines.empty() || HasAlready(headline, lines)) return "";
-  std::string text = std::string("  its ") + (omitted > 0 ? "other " : "") + "last lines on " +
+  std::string text = std::string("  its ") + (omitted > 0 ? "other " : "") +
+                     (lines.size() == 1 ? "last line on " : "last lines on ") +
                      (stream == display::kStderr ? "stderr" : "stdout") + ":\n";
   for (const std::string& line : lines) text += "    | " + line + "\n";
   return text;

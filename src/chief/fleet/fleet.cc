@@ -356,8 +356,10 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
           LogLevel::kWarning, number,
           (Message(status) == kSilent ? ": its agent has not answered for " + SilenceOf(node)
                                       : ": the connection is broken: " + Message(status)) +
-              "; trying again for " +
-              base::Seconds(Between(now, node.lease.LostAt(loop_.resumed()))) +
+              (orders_.leaving
+                   ? ""
+                   : "; trying again for " +
+                         base::Seconds(Between(now, node.lease.LostAt(loop_.resumed())))) +
               (ledger_.ClearAt(number) <= now ? "" : "; processes of the job may still run there"));
     }
   }

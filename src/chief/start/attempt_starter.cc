@@ -356,7 +356,7 @@ std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) cons
   }
   if (all_unreachable && request.min_nodes() == 0 &&
       request.on_node_loss() != v1::ON_NODE_LOSS_STOP) {
-    text += "; to start with as many as answer: --min-nodes " + std::to_string(others.size());
+    text += "; to start with fewer nodes: --min-nodes " + std::to_string(others.size());
   }
   return text;
 }

@@ -54,7 +54,7 @@ TEST_F(EndReportTest, NamesTheFailedRankItsLastLinesAndTheOthers) {
   }
   EXPECT_EQ(Report(),
             "rank 4 on node3 (pid 99) was ended by SIGSEGV (core dumped)\n"
-            "  its last lines on stdout:\n"
+            "  its last line on stdout:\n"
             "    | boom\n"
             "  all it wrote: logs/restart-1/rank-4.out and .err\n"
             "  other ranks: 3 ended on SIGUSR1, 1 needed SIGKILL");
@@ -276,9 +276,9 @@ TEST_F(EndReportTest, TheFatalMessageIsFirstAndTheNoiseIsAfterIt) {
             "    | Traceback (most recent call last):\n"
             "    |   File \"/work/train.py\", line 41, in main\n"
             "    | TypeError: no \x07layer\n"
-            "  its other last lines on stderr:\n"
+            "  its other last line on stderr:\n"
             "    | node3:1:2 [0] NCCL INFO comm 0x1 rank 4\n"
-            "  its last lines on stdout:\n"
+            "  its last line on stdout:\n"
             "    | step 3\n"
             "  all it wrote: logs/restart-1/rank-4.out and .err");
 }
@@ -317,7 +317,7 @@ TEST_F(EndReportTest, AFatalMessageIsNotTheReasonForAnExternalKill) {
       Report(),
       "rank 4 on node3 was ended by SIGKILL, not by autodist; perhaps out of memory: see dmesg "
       "on the node\n"
-      "  its last lines on stderr:\n"
+      "  its last line on stderr:\n"
       "    | CUDA error: survived\n"
       "  all it wrote: logs/restart-1/rank-4.out and .err");
 }
@@ -480,7 +480,7 @@ TEST_F(EndReportTest, TheExitCodeOfAShellIsExplainedOnce) {
   attempt_.state().RankExited(exit);
   EXPECT_TRUE(Report().starts_with(
       "rank 4 on node3 exited with code 137 (128 + 9: a program that it started was ended by "
-      "SIGKILL, not by autodist or the kernel's out-of-memory killer)\n  its last lines on "
+      "SIGKILL, not by autodist or the kernel's out-of-memory killer)\n  its last line on "
       "stderr:\n"
       "    | train.sh: line 3:"))
       << Report();
@@ -849,7 +849,7 @@ TEST_F(EndReportTest, AReasonOfOneLineIsNotRepeated) {
   exit.set_exit_code(2);
   attempt_.state().RankExited(exit);
   EXPECT_TRUE(Report().starts_with("rank 4 on node3 exited with code 2: " + line +
-                                   "\n  its other last lines on stderr:\n    | usage: t.py "))
+                                   "\n  its other last line on stderr:\n    | usage: t.py "))
       << Report();
   EXPECT_EQ(Report().find(line), Report().rfind(line)) << Report();
 }
