@@ -28,6 +28,7 @@ constexpr char kNotInTime[] =
 // PATH may have changed.
 constexpr char kActivationScript[] =
     "trap 'autodist_status=$?; if [ ${#BASH_SOURCE[@]} = 0 ]; then "
+    "[ \"$BASH_COMMAND\" = \"$autodist_statements\" ] || "
     "echo \"autodist: status $autodist_status from: $BASH_COMMAND\" >&2; "
     "exit $autodist_status; fi' ERR; "
     "autodist_statements=$AUTODIST_STATEMENTS; unset AUTODIST_STATEMENTS; "
