@@ -162,7 +162,7 @@ Status LogFolder::Remove() const {
 Status LogFolder::WriteFile(const std::string& name, std::string_view content) const {
   AD_ASSIGN_OR_RETURN(const auto folder, Open());
   return Annotate(WriteFileIn(folder->get(), name, content, IfExists::kReplace, Readers::kOwner),
-                  path() + "/" + name);
+                  path());
 }
 
 }  // namespace autodist::base

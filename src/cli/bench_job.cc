@@ -29,11 +29,14 @@ Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::Resourc
   if (wanted == "gloo") return v1::BACKEND_GLOO;
   if (wanted == "auto") return BackendOf(spec);
   if (without == spec.nodes.end()) return v1::BACKEND_NCCL;
-  return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          "--backend nccl, but there is no GPU "
-                          "on node " +
-                              without->address),
-                    "leave the node out, or use --backend gloo");
+  const bool any = std::ranges::any_of(
+      spec.nodes, [](const spec::Node& node) { return !node.gpus.empty() || node.cpus.empty(); });
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument,
+            "--backend nccl, but there is no GPU "
+            "on node " +
+                without->address),
+      any ? "take the node out of the spec, or use --backend gloo" : "use --backend gloo");
 }
 
 constexpr double kGrace = 5;  // seconds; the programs exit immediately on SIGTERM

@@ -46,8 +46,8 @@ Result<v1::JobFiles> FetchAfterEnd(const v1::JobStatus& job, const v1::FetchRequ
   auto nodes = control::ReadNodes(job);
   if (nodes.status().code() == StatusCode::kNotFound) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                            "it has ended, and how to log in to its nodes is not recorded, as for "
-                            "jobs of Slurm and Kubernetes"),
+                            "it has ended, and how to log in to its nodes is not recorded (as for "
+                            "all jobs of Slurm and Kubernetes)"),
                       "next time, `autodist run " + FetchOptionsFor(request) +
                           " ...` copies them when the job ends");
   }

@@ -41,7 +41,7 @@ int List() {
     std::printf("%-*s  %s  %s\n", static_cast<int>(width), base::Printable(node.address).c_str(),
                 base::Printable(node.since).c_str(), base::Printable(node.why).c_str());
   }
-  base::Log(base::LogLevel::kInfo, "they are in " + *file);
+  base::Log(base::LogLevel::kInfo, "recorded in " + *file);
   return 0;
 }
 

@@ -60,7 +60,7 @@ Status CheckNoneRuns(const std::vector<v1::JobStatus>& running) {
   if (running.empty()) return OkStatus();
   const v1::JobStatus& job = running.front();
   return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                          "--sync-delete would delete files of " + WhichRuns(job)),
+                          "--sync-delete might delete files of " + WhichRuns(job)),
                     HowToEnd(job));
 }
 

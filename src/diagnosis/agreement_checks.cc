@@ -217,7 +217,8 @@ void CheckActivations(const Evidence& evidence, IssueList& issues) {
   issues.Warn(v1::CHECK_VENV, kChief,
               std::string("the chief has no python_venv, unlike ") +
                   (nodes.size() == 2 ? "the other node" : "all other nodes") +
-                  "; its ranks use the environment of this shell",
+                  (nodes[kChief].ranks_size() == 1 ? "; its rank uses" : "; its ranks use") +
+                  " the environment of this shell",
               "give its node a python_venv in the spec, or activate the environment here first");
 }
 

@@ -222,7 +222,7 @@ def check_ended(table, places, number, path):
                 (["status", number], "exit code +143", 0), (["status", path], "exit code +143", 0), (["attach"], LINE, 143), (["logs"], LINE, 0),
                 (["logs", "-f"], LINE, 0), (["logs", "--attempt", "1"], LINE, 0), (["top", "--once"], "stopped, exit code 143", 0),
                 (["why"], "stopped by `autodist stop`", 3), (["stacks"], "has ended", 125), (["report", "--markdown"], "^# far", 0),
-                (["stop"], "has ended with exit code 143", 0), (["fetch", "nothing*"], "as for jobs of Slurm", 125)):
+                (["stop"], "has ended with exit code 143", 0), (["fetch", "nothing*"], "as for all jobs of Slurm", 125)):
             rows.append(lambda place=place, words=words, expected=expected, code=code:
                         table.check("ended", place, words, expected, code=code, never=GONE))
     in_parallel(rows)

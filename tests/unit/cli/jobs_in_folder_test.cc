@@ -68,7 +68,7 @@ TEST(JobsInFolderTest, ARunningJobPreventsSyncDelete) {
   job.set_elsewhere(true);
   const Status refused = CheckNoneRuns({job});
   EXPECT_THAT(Message(refused),
-              StartsWith("--sync-delete would delete files of job 7 (first), which runs in this "
+              StartsWith("--sync-delete might delete files of job 7 (first), which runs in this "
                          "folder (since "));
   EXPECT_EQ(Remedy(refused),
             "`autodist stop 7` ends it; if it has ended, `autodist prune 7` forgets it");
