@@ -1,6 +1,5 @@
 #include "agent/stacks/stacks.h"
 
-#include <absl/strings/str_cat.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -23,6 +22,7 @@
 
 #include "agent/sample/kernel_file.h"
 #include "agent/sample/processes.h"
+#include "agent/stacks/stack_depth.h"
 #include "agent/stacks/stack_programs.h"
 #include "base/fd.h"
 #include "base/folder_entries.h"
@@ -270,32 +270,6 @@ std::string FileOf(const std::string& folder, const std::string& call) {
   return DescriptorText(folder, word(1));
 }
 
-// Returns "2656 bytes deep, at f16", for a main thread in a system call, which /proc shows with the
-// stack pointer and the address of the next instruction as the last words; "": unknown. It is the
-// same for ranks that wait in the same place of a program: the depth counts from where the program
-// started, and the last bits of addresses in a library are always the same.
-std::string DepthOf(const std::string& folder, const std::string& call) {
-  constexpr size_t kStartOfStack = 25;  // behind the name; source: proc_pid_stat(5)
-  constexpr uint64_t kWithinPage = 0xfff;
-  const std::string stat = ProcFile(folder + "/stat");
-  const size_t name_end = stat.rfind(") ");
-  const std::vector<std::string_view> words = base::Split(call, ' ');
-  if (name_end == stat.npos || words.size() < 3) return "";
-  const auto number = [](std::string_view text, int base) {
-    uint64_t value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value, base);
-    return value;
-  };
-  const std::vector<std::string_view> fields =
-      base::Split(std::string_view(stat).substr(name_end + 2), ' ');
-  if (fields.size() <= kStartOfStack || !words[words.size() - 2].starts_with("0x")) return "";
-  const uint64_t start = number(fields[kStartOfStack], 10);
-  const uint64_t now = number(words[words.size() - 2].substr(2), 16);
-  const uint64_t next = number(words.back().substr(2), 16) & kWithinPage;
-  if (start <= now || now == 0) return "";  // hidden from us, or not the stack of the process
-  return absl::StrCat(start - now, " bytes deep, at ", absl::Hex(next));
-}
-
 // Formats the kernel's data about the thread in this folder of /proc: number, name, state, system
 // call, wait channel, number of context switches, depth of the main thread's stack and, for root,
 // the kernel stack.
@@ -317,9 +291,7 @@ std::string ThreadText(const std::string& folder, const std::string& thread, boo
   const std::string switches = Field(status, "voluntary_ctxt_switches");
   if (!switches.empty() && !Field(status, "State").starts_with('Z'))
     text += Indented("switched " + switches + " times", "    ");
-  if (const std::string depth = is_main ? DepthOf(folder, call) : ""; !depth.empty()) {
-    text += Indented("stack: " + depth, "    ");
-  }
+  if (is_main) text += Indented(DepthOfStack(folder), "    ");
   return text + Indented(ProcFile(folder + "/stack"), "    ");
 }
 

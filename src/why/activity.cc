@@ -183,7 +183,6 @@ std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) 
     evidence += ", file " + base::Printable(base::Truncated(process.file, kMaxPathLength));
   }
   if (!summary.missing.empty()) {
-    if (!process.depth.empty()) evidence += ", " + base::Printable(process.depth);
     evidence += " (no stack: " + summary.missing + ")";
   }
   return evidence;
@@ -258,6 +257,17 @@ bool Saves(const ThreadStack& stack) {
          });
 }
 
+// "python3 -m train", without further arguments, which may name the rank.
+std::string ProgramOf(const std::string& command) {
+  size_t end = command.find(' ');
+  while (end != command.npos) {
+    const bool is_option = command[end + 1 < command.size() ? end + 1 : end] == '-';
+    end = command.find(' ', end + 1);
+    if (!is_option) break;
+  }
+  return command.substr(0, end);
+}
+
 Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,
                     const std::string& folder) {
   Activity activity;
@@ -276,6 +286,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.has_frames = !process.stack().frames.empty();
   if (activity.has_frames) activity.tool = process.source;
   if (!activity.has_frames) activity.depth = process.depth;
+  activity.program = ProgramOf(process.command);
   activity.unasked = process.missing == kNotRequested;
   activity.awaits_service =
       activity.doing == Doing::kSocket && process.file.starts_with(kSocketTo) &&

@@ -32,8 +32,9 @@ struct Activity {
   std::string evidence;    // "step (train.py:41); sleeping in hrtimer_nanosleep"
   std::string source;      // "py-spy, /proc"
   std::string place;       // "step (train.py)": without a line; "": unknown
-  std::string depth;       // without frames: the same for ranks that wait in the same place
-  uint64_t pid = 0;        // 0: unknown
+  std::optional<StackDepth> depth;  // without frames; absent: unknown
+  std::string program;              // of `depth`: "python3 train.py"
+  uint64_t pid = 0;                 // 0: unknown
   std::vector<SentAgain> sent_again;
   std::vector<Connecting> connecting;
   std::string awaits_end;             // the other end of the socket at which it waits; "": unknown

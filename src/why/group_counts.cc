@@ -242,14 +242,19 @@ std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot,
   const double most_cores = *most;
   cores.erase(most);
   const double others = base::Median(cores);
-  const bool any_waits = std::ranges::any_of(
-      ranks, [&](const RankActivity& rank) { return &rank != &straggler && IsFoundWaiting(rank); });
+  const auto waiting =
+      static_cast<size_t>(std::ranges::count_if(ranks, [&](const RankActivity& rank) {
+        return &rank != &straggler && IsFoundWaiting(rank);
+      }));
+  // Without frames, a rank may also be found at a lock or a file.
+  const bool shown = straggler.now.has_frames || straggler.earlier->has_frames;
+  const bool others_wait = shown ? waiting > 0 : 2 * waiting > cores.size();
   const bool stands_out =
       most_cores >= std::max({issues::kStragglerCores, others + issues::kStragglerMoreCores,
                               issues::kStragglerTimes * others});
   const bool waits =
       straggler.now.doing == Doing::kCollective || straggler.earlier->doing == Doing::kCollective;
-  if (!stands_out || !any_waits || waits || !HasUsedMore(before, straggler.rank)) {
+  if (!stands_out || !others_wait || waits || !HasUsedMore(before, straggler.rank)) {
     return std::nullopt;
   }
   const std::string the_others = cores.size() == 1 ? "the other rank" : "the others";

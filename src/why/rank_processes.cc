@@ -1,6 +1,7 @@
 #include "why/rank_processes.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -18,7 +19,6 @@ constexpr std::string_view kNoneOfPython = "no user-space stacks of Python: ";
 constexpr std::string_view kWork = "  by ";
 constexpr std::string_view kFile = "file: ";
 constexpr std::string_view kStack = "stack: ";
-constexpr size_t kMaxDepthText = 40;  // bytes
 constexpr std::string_view kSwitched = "switched ";
 constexpr std::string_view kChildOf = "  child of ";
 constexpr std::string_view kEndedMeanwhile = "  has ended meanwhile";
@@ -50,12 +50,23 @@ void AddFrames(const std::vector<std::string_view>& programs_lines, Language lan
                     (programs_lines.empty() ? "" : ": " + std::string(programs_lines.back()));
 }
 
+// "2656 bytes deep, at f16, code 3fa2b1"
+std::optional<StackDepth> ReadDepth(std::string_view line) {
+  constexpr std::string_view kAt = " bytes deep, at ";
+  constexpr std::string_view kCode = ", code ";
+  const auto bytes = base::TakeNumber<uint64_t>(line);
+  const size_t code = line.find(kCode);
+  if (!bytes || !line.starts_with(kAt) || code == line.npos) return std::nullopt;
+  return StackDepth{*bytes, std::string(line.substr(kAt.size(), code - kAt.size())),
+                    std::string(line.substr(code + kCode.size()))};
+}
+
 // Reads the facts about the main thread, in the lines below lines[at].
 void ReadMainThread(const std::vector<std::string_view>& lines, size_t at, RankProcess& process) {
   for (++at; at < lines.size() && lines[at].starts_with(kProgramsLines); ++at) {
     const std::string_view line = lines[at].substr(kProgramsLines.size());
     if (line.starts_with(kFile)) process.file = line.substr(kFile.size());
-    if (line.starts_with(kStack)) process.depth = line.substr(kStack.size(), kMaxDepthText);
+    if (line.starts_with(kStack)) process.depth = ReadDepth(line.substr(kStack.size()));
     if (!line.starts_with(kSwitched)) continue;
     std::string_view digits = line.substr(kSwitched.size());
     if (const auto switches = base::TakeNumber<uint64_t>(digits)) process.switches = switches;
@@ -222,10 +233,13 @@ const ThreadStack& RankProcess::stack() const {
   return threads.empty() ? no_frames : threads.front();
 }
 
-// Some shells wait for a signal, such as SIGCHLD.
 bool RankProcess::AwaitsAnother() const {
-  return stack().frames.empty() ? StateHas(" in do_wait") || StateHas(" in sigsuspend")
-                                : stack().AwaitsProcess();
+  if (!stack().frames.empty()) return stack().AwaitsProcess();
+  // dash and others wait for SIGCHLD.
+  constexpr std::array<std::string_view, 6> kShells = {"sh",   "/bin/sh", "dash",
+                                                       "bash", "ksh",     "zsh"};
+  const bool is_shell = std::ranges::count(kShells, command.substr(0, command.find(' '))) > 0;
+  return StateHas(" in do_wait") || (is_shell && StateHas("sigsuspend"));
 }
 
 std::vector<RankProcess> ReadProcesses(std::string_view text) {

@@ -48,6 +48,13 @@ struct GroupCount {
   bool operator==(const GroupCount&) const = default;
 };
 
+// Where a main thread waits, by the kernel's data alone.
+struct StackDepth {
+  uint64_t bytes = 0;  // since the program started
+  std::string at;      // the last bits of the address of the system call: "f16"
+  std::string code;    // a hash of the program and its large libraries
+};
+
 // Why a process has no frames if no program was asked for them.
 inline constexpr std::string_view kNotRequested = "none were requested";
 
@@ -61,7 +68,7 @@ struct RankProcess {
   std::string file;    // that its main thread reads, writes or opens; "": none or unknown
   // It reads its standard input, or from its terminal.
   bool AwaitsInput() const { return file == "its input" || file == "/dev/tty"; }
-  std::string depth;  // of the main thread's stack: "2656 bytes deep, at f16"; "": unknown
+  std::optional<StackDepth> depth;   // of the main thread; absent: unknown
   std::optional<uint64_t> switches;  // voluntary context switches of the main thread
   std::optional<ProcessWork> work;   // absent: unknown
   std::vector<SentAgain> sent_again;

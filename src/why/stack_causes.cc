@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/quantity.h"
@@ -18,119 +17,11 @@
 #include "snapshot/lookup.h"
 #include "why/calls.h"
 #include "why/doing.h"
+#include "why/odd_ones.h"
 #include "why/work_between.h"
 
 namespace autodist::why {
 namespace {
-
-std::string CommonPlace(const Ranks& ranks) {
-  const std::string& place = ranks.front()->now.place;
-  const bool same = std::ranges::all_of(
-      ranks, [&](const RankActivity* rank) { return rank->now.place == place; });
-  return same && !place.empty() ? " in " + place : "";
-}
-
-// "…; the 3 others wait at sockets in exchange (train.py)".
-v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const Ranks& others,
-              const std::string& others_do) {
-  return StalledIssue(
-      snapshot, Numbers(odd),
-      (odd.size() == 1 ? "" : snapshot::RanksName(Numbers(odd)) + " stand still: ") +
-          WhatTheyDo(snapshot, odd) + ", while " + Others(others.size()) + " " + others_do +
-          CommonPlace(others));
-}
-
-Ranks Those(const Ranks& ranks, Doing doing, bool is) {
-  Ranks those;
-  std::ranges::copy_if(ranks, std::back_inserter(those),
-                       [&](const RankActivity* rank) { return (rank->now.doing == doing) == is; });
-  return those;
-}
-
-// Frames of Python and native ones of the same place differ, so ranks are compared by their frames
-// only if one tool has shown those of all.
-bool AreComparable(const Ranks& ranks) {
-  return std::ranges::all_of(
-      ranks, [&](const RankActivity* rank) { return rank->now.tool == ranks[0]->now.tool; });
-}
-
-// The kernel's state shows it, with whatever tool for the frames.
-bool IsOfKernel(const RankActivity* rank) {
-  constexpr std::array<Doing, 5> kOfKernel = {Doing::kSleep, Doing::kFile, Doing::kDisk,
-                                              Doing::kSocket, Doing::kStopped};
-  return std::ranges::find(kOfKernel, rank->now.doing) != kOfKernel.end();
-}
-
-bool IsLocked(const RankActivity* rank) { return rank->now.doing == Doing::kLock; }
-
-// Where it is: its place, or without frames the depth of its stack; "": unknown.
-std::string WhereItIs(const RankActivity& rank) {
-  if (!rank.now.place.empty()) return rank.now.place;
-  return rank.earlier && rank.earlier->depth == rank.now.depth ? rank.now.depth : "";
-}
-
-// Finds ranks that differ from most, for when no collective is recognized. For ranks that stand
-// still while most only wait: compares what they do, otherwise where they are.
-std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
-  for (const auto& [doing, one, several] :
-       {std::tuple{Doing::kSocket, "waits at a socket", "wait at sockets"},
-        std::tuple{Doing::kWait, "waits for another thread or process",
-                   "wait for other threads or processes"}}) {
-    const Ranks waiting = Those(ranks, doing, true);
-    const Ranks odd = Those(ranks, doing, false);
-    const bool sleeps = std::ranges::all_of(
-        odd, [](const RankActivity* rank) { return rank->now.doing == Doing::kSleep; });
-    // By a lock on a file, which collectives do not wait for.
-    const bool locked = std::ranges::all_of(odd, IsLocked);
-    const bool definite = doing == Doing::kSocket
-                              ? !waiting.empty()
-                              : waiting.size() >= 2 || (!waiting.empty() && (sleeps || locked));
-    if (!definite || odd.empty() || (odd.size() > waiting.size() && !locked)) continue;
-    if (!AreComparable(ranks) && !std::ranges::all_of(odd, IsOfKernel)) continue;
-    return Odd(snapshot, odd, waiting, waiting.size() == 1 ? one : several);
-  }
-  if (!AreComparable(ranks)) return std::nullopt;
-  std::map<std::string, Ranks> places;
-  for (const RankActivity* rank : ranks) places[WhereItIs(*rank)].push_back(rank);
-  const auto found =
-      std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
-  const std::string most = found->first;
-  const Ranks waiting = places[most];
-  if (most.empty() || waiting.size() < 2 || 2 * waiting.size() <= ranks.size()) return std::nullopt;
-  Ranks odd;
-  std::ranges::copy_if(ranks, std::back_inserter(odd), [&](const RankActivity* rank) {
-    const std::string where = WhereItIs(*rank);
-    return where != most && !where.empty();
-  });
-  if (odd.empty() || odd.size() + waiting.size() < ranks.size()) return std::nullopt;
-  const bool has_frames = waiting.front()->now.has_frames;
-  return Odd(snapshot, odd, waiting, has_frames ? "wait" : "wait in another place");
-}
-
-// Ranks seem to compute while they wait for their GPUs, as in NCCL's collectives. Finds ranks that
-// rest elsewhere meanwhile.
-std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Activities& ranks) {
-  Ranks computing;
-  Ranks odd;
-  for (const RankActivity& rank : ranks) {
-    const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank.rank);
-    const bool computes = of && of->gpus_size() > 0 && rank.now.doing == Doing::kCompute;
-    (computes ? computing : odd).push_back(&rank);
-  }
-  const auto rests = [](const RankActivity* rank) {
-    return Stands(rank) && HasRested(*rank).value_or(false) && !rank->now.MayBeAtWork() &&
-           rank->now.doing != Doing::kCollective;
-  };
-  const bool same = std::ranges::all_of(computing, [](const RankActivity* rank) {
-    return SameTwice(rank) && rank->earlier->words == rank->now.words;
-  });
-  if (!same || odd.empty() || odd.size() >= computing.size() || !std::ranges::all_of(odd, rests)) {
-    return std::nullopt;
-  }
-  return Odd(
-      snapshot, odd, computing,
-      computing.size() == 1 ? "waits for its GPU, or computes" : "wait for their GPUs, or compute");
-}
 
 constexpr size_t kShownGroups = 5;  // groups of ranks shown as evidence
 
@@ -157,10 +48,19 @@ bool Missing(const Ranks& waiting, const Ranks& others) {
          std::ranges::all_of(others, rested ? Remains : Stands);
 }
 
-// Or it sleeps again and again, as ranks do that poll for something; frames would show for what.
+// Or it waits again and again, as ranks do that poll for something, or for Python's lock; frames
+// would show for what.
 bool StandsOrPolls(const RankActivity* rank) {
-  return Stands(rank) ||
-         (rank->now.doing == Doing::kSleep && !rank->now.has_frames && SameTwice(rank));
+  if (Stands(rank)) return true;
+  if (rank->now.has_frames || !SameTwice(rank)) return false;
+  return rank->now.doing == Doing::kSleep ||
+         (rank->now.doing == Doing::kWait && RemainsInDepth(*rank));
+}
+
+// Most stand still, so that they wait for the rest.
+bool StandStill(const Ranks& ranks) {
+  const auto standing = static_cast<size_t>(std::ranges::count_if(ranks, Stands));
+  return std::ranges::all_of(ranks, StandsOrPolls) && 2 * standing > ranks.size();
 }
 
 std::map<std::string, Ranks> ByCollective(const Ranks& ranks) {
@@ -448,7 +348,7 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
     return DifferentCallsCause(snapshot, waiting);
   }
   if (waiting.empty()) {
-    if (!stalled && !std::ranges::all_of(others, StandsOrPolls)) return std::nullopt;
+    if (!stalled && !StandStill(others)) return std::nullopt;
     if (auto cause = AllWait(snapshot, others)) return cause;
     return OddOnes(snapshot, others);
   }

@@ -104,6 +104,23 @@ bool Stands(const RankActivity* rank) {
          HasRested(*rank).value_or(true);
 }
 
+bool AreSamePlace(const StackDepth& one, const StackDepth& other) {
+  constexpr uint64_t kAlignment = 64;  // of frames with vectors, the largest
+  const uint64_t between =
+      one.bytes > other.bytes ? one.bytes - other.bytes : other.bytes - one.bytes;
+  return one.at == other.at && between < kAlignment;
+}
+
+bool RemainsInDepth(const RankActivity& rank) {
+  return rank.earlier && rank.earlier->depth && rank.now.depth &&
+         AreSamePlace(*rank.earlier->depth, *rank.now.depth);
+}
+
+bool AreComparable(const Ranks& ranks) {
+  return std::ranges::all_of(
+      ranks, [&](const RankActivity* rank) { return rank->now.tool == ranks[0]->now.tool; });
+}
+
 std::vector<uint32_t> Numbers(const Ranks& ranks) {
   std::vector<uint32_t> numbers;
   for (const RankActivity* rank : ranks) {

@@ -36,6 +36,15 @@ bool Stands(const RankActivity* rank);
 // Waits for the same call in both samples, in which it has not run, unless it polls for the others.
 bool WaitsStill(const RankActivity* rank);
 
+// Whether both may be depths of the same place of the same code.
+bool AreSamePlace(const StackDepth& one, const StackDepth& other);
+// Its stack is of the same place in both samples; false: unknown, or it has frames.
+bool RemainsInDepth(const RankActivity& rank);
+
+// Frames of Python and native ones of the same place differ, so ranks are compared by their frames
+// only if one tool has shown those of all. `ranks`: not empty.
+bool AreComparable(const Ranks& ranks);
+
 // The ranks' numbers without duplicates.
 std::vector<uint32_t> Numbers(const Ranks& ranks);
 // "rank 2 (host2)", "process 4711 of rank 2 (host2)"

@@ -21,13 +21,14 @@ struct ProcessState {
   std::string state = "sleeping in futex_do_wait, system call 202";
   std::string frames = {};  // of Python's main thread; "": no stacks
   int switches = 100;
-  std::string more = {};   // lines, each indented by two spaces
-  std::string depth = {};  // of the stack: "2656 bytes deep, at f16"; "": unknown
+  std::string more = {};  // lines, each indented by two spaces
+  std::string command = "python3 train.py";
+  std::string depth = {};  // of the stack: "2656 bytes deep, at f16, code 3fa2b1"; "": unknown
   std::string gdb = {};    // native frames of the main thread, instead of Python's; "": none
 
   std::string Text() const {
     const std::string number = std::to_string(pid);
-    std::string text = "process " + number + " (sleeping): python3 train.py\n  child of " +
+    std::string text = "process " + number + " (sleeping): " + command + "\n  child of " +
                        std::to_string(parent) + "\n" + more + "  thread " + number +
                        " (python3): " + state + "\n    switched " + std::to_string(switches) +
                        " times\n" + (depth.empty() ? "" : "    stack: " + depth + "\n");
@@ -132,8 +133,8 @@ TEST_F(StandstillTest, TheDeviatingRankByTheKernelsDataAlone) {
 
 // The depth of the stack is known without py-spy and gdb.
 TEST_F(StandstillTest, TheDeviatingRankByTheDepthOfItsStack) {
-  const ProcessState waits{.depth = "2656 bytes deep, at f16"};
-  const ProcessState locked{.depth = "5312 bytes deep, at f16"};
+  const ProcessState waits{.depth = "2656 bytes deep, at f16, code 3fa2b1"};
+  const ProcessState locked{.depth = "5312 bytes deep, at f16, code 3fa2b1"};
   Ranks(2, waits);
   Rank({locked});
   Ranks(1, waits);
@@ -145,21 +146,84 @@ TEST_F(StandstillTest, TheDeviatingRankByTheDepthOfItsStack) {
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
+// A thread that waits for Python's lock tries again and again.
+TEST_F(StandstillTest, TheDeviatingRankMayWakeUpInItsPlace) {
+  ProcessState tries{.depth = "5312 bytes deep, at f16, code 3fa2b1"};
+  ProcessState tried = tries;
+  tried.switches += 500;
+  Ranks(2, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
+  Rank({tried}, {{tries}});
+  EXPECT_THAT(Says(), StartsWith("wrong: rank 2 (host3) waits for a lock, another thread"));
+}
+
+// If the others have run, too, a collective may have completed.
+TEST_F(StandstillTest, NoRankDeviatesIfOthersWakeUpElsewhere) {
+  ProcessState waits{.depth = "2656 bytes deep, at f16, code 3fa2b1"};
+  ProcessState other{.depth = "5312 bytes deep, at f16, code 3fa2b1"};
+  ProcessState waited = waits;
+  waited.switches += 500;
+  Ranks(1, waits);
+  Rank({waited}, {{waits}});
+  Rank({waited}, {{waits}});
+  Rank({other});
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
+// Another version of a library; a frame that is aligned, as for vectors; another program.
+TEST_F(StandstillTest, OtherDepthsMayBeThoseOfTheSamePlace) {
+  const Known nothing = known_;
+  for (const char* depth :
+       {"2672 bytes deep, at 0a4, code 77", "2704 bytes deep, at f16, code 3fa2b1"}) {
+    known_ = nothing;
+    Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
+    Rank({{.depth = depth}});
+    EXPECT_THAT(Says(), StartsWith("unclear: found no cause")) << depth;
+  }
+  known_ = nothing;
+  Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
+  Rank({{.command = "python3 -m server", .depth = "5312 bytes deep, at f16, code 3fa2b1"}});
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
+// Which of them the others wait for is unknown.
+TEST_F(StandstillTest, RanksInThreePlacesAreNotCompared) {
+  Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
+  Rank({{.depth = "5312 bytes deep, at f16, code 3fa2b1"}});
+  Rank({{.depth = "7000 bytes deep, at f16, code 3fa2b1"}});
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
+TEST_F(StandstillTest, OfTwoRanksOfWhichOnePollsNoneIsNamed) {
+  ProcessState polls{.state = "sleeping in hrtimer_nanosleep, system call 230"};
+  ProcessState polled = polls;
+  polled.switches += 500;
+  Rank({{.state = "sleeping in sk_wait_data, system call 45"}});
+  Rank({polled}, {{polls}});
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
 TEST_F(StandstillTest, NoRankDeviatesIfAllStacksDiffer) {
   for (const char* depth :
-       {"1 byte deep, at f16", "2 bytes deep, at f16", "3 bytes deep, at f16"}) {
+       {"100 bytes deep, at f16, code 3fa2b1", "200 bytes deep, at f16, code 3fa2b1",
+        "300 bytes deep, at f16, code 3fa2b1"}) {
     Rank({{.depth = depth}});
   }
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
 TEST_F(StandstillTest, MostRanksMayWaitForALockOnAFile) {
-  Rank({{.depth = "2656 bytes deep, at f16"}});
+  Rank({{.depth = "2656 bytes deep, at f16, code 3fa2b1"}});
   Ranks(3, {.state = "sleeping in locks_lock_inode_wait, system call 73",
-            .depth = "4000 bytes deep, at 1a7"});
+            .depth = "4000 bytes deep, at 1a7, code 3fa2b1"});
   EXPECT_EQ(Says(),
             "wrong: ranks 1-3 stand still: rank 1 (host2) waits for a lock, while the other rank "
             "waits for another thread or process");
+}
+
+TEST_F(StandstillTest, OfRanksAtALockAndOneAtASocketNoneIsNamed) {
+  Rank({{.state = "sleeping in sk_wait_data, system call 45"}});
+  Ranks(3, {.state = "sleeping in locks_lock_inode_wait, system call 73"});
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
 TEST_F(StandstillTest, WithoutFramesARankMayPoll) {
@@ -255,7 +319,10 @@ TEST_F(StandstillTest, ARankThatRanInBetweenDoesNotDeviate) {
 }
 
 TEST_F(StandstillTest, AShellWaitsByASignal) {
-  ProcessState shell{.pid = 10, .parent = 1, .state = "sleeping in sigsuspend, system call 130"};
+  ProcessState shell{.pid = 10,
+                     .parent = 1,
+                     .state = "sleeping in sigsuspend, system call 130",
+                     .command = "/bin/sh train.sh"};
   ProcessState waits{.pid = 11, .parent = 10};
   ProcessState asleep{.pid = 12, .parent = 10, .state = "sleeping in hrtimer_nanosleep"};
   ProcessState second{.pid = 12, .parent = 10};
@@ -469,6 +536,28 @@ TEST_F(StragglerTest, ARankThatComputesMuchMoreIsAwaited) {
   EXPECT_EQ(SaysOfSteps(),
             "rank 3 (host4) keeps the others waiting in each step: it computes 86 % of the time, "
             "the others 30 %");
+}
+
+TEST_F(StragglerTest, WithoutFramesMostOthersMustBeFoundWaiting) {
+  const auto rank = [&](const char* state, int milliseconds) {
+    ProcessState now{.state = state};
+    ProcessState before = now;
+    before.more = Worked(10'000, 7'000);
+    now.more = Worked(15'000, 7'000 + milliseconds);
+    Rank({now}, {{before}});
+  };
+  const Known nothing = known_;
+  const auto says = [&](const char* second) {
+    known_ = nothing;
+    rank("sleeping in futex_do_wait, system call 202", 1'500);
+    rank(second, 1'400);
+    rank("running", 1'600);
+    rank("running", 4'300);
+    return SaysOfSteps();
+  };
+  EXPECT_THAT(says("sleeping in futex_do_wait, system call 202"),
+              StartsWith("rank 3 (host4) keeps the others waiting in each step"));
+  EXPECT_EQ(says("running"), "nothing is wrong: steps continue");
 }
 
 TEST_F(StragglerTest, ASingleOtherRankIsNotSaidToBeSeveral) {

@@ -112,7 +112,7 @@ TEST_F(StacksTest, ShowsTheProcessesAndTheirFrames) {
   EXPECT_THAT(text, ContainsRegex("\nprocess [0-9]+ \\(sleeping\\): sleep 1000\n"));
   EXPECT_THAT(text,
               ContainsRegex("\\(sleep\\): sleeping.*, system call [0-9]+\n    switched [0-9]+ "
-                            "times\n    stack: [0-9]+ bytes deep, at [0-9a-f]+\n"));
+                            "times\n    stack: [0-9]+ bytes deep, at [0-9a-f]+, code [0-9a-f]+\n"));
   EXPECT_THAT(text, ContainsRegex("user-space stacks by gdb:\n(    .*\n)*    .*#0 .* (in|at) "));
   EXPECT_THAT(text, Not(HasSubstr("no user-space")));
 }
