@@ -50,7 +50,7 @@ Status WriteFileIn(int folder, const std::string& name, std::string_view content
   const UniqueFd fd(openat(folder, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                            readers == Readers::kOwner ? 0600 : 0666));
   if (!fd.valid()) return ErrnoError(errno, name);
-  Status written = WriteAll(fd.get(), content, Deadline::Never());
+  Status written = Annotate(WriteAll(fd.get(), content, Deadline::Never()), name);
   if (written.ok() && fsync(fd.get()) != 0) written = ErrnoError(errno, name);
   if (written.ok()) written = MoveTo(folder, name, beside, if_exists);
   if (!written.ok()) unlinkat(folder, beside.c_str(), 0);
