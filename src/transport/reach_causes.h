@@ -166,7 +166,7 @@ inline constexpr Cause kClosedAtOnce{kResourceExhausted,
 inline constexpr Cause kBusy{
     kResourceExhausted, "the server is refusing logins for now: {said}", kLimitsOfServer, kSsh,
     "kex_exchange_identification|exceeded maxstartups|not allowed at this time"};
-inline constexpr char kGivePort[] = "correct {port}: sshd listens at another one";
+inline constexpr char kGivePort[] = "if sshd listens at another port, correct {port}";
 inline constexpr Cause kOtherServer{kFailedPrecondition,
                                     "not an SSH server: it says '{said}'{then}", kGivePort};
 inline constexpr Cause kSshOtherServer{
@@ -239,10 +239,10 @@ inline constexpr Cause kOtherHostKey{
     kFailedPrecondition,
     "host key does not match [spec|'host_keys' in the spec][hosts,init,allocation,here|the known "
     "one]: {said}",
-    "this may be an attack: run `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` on the "
-    "machine; if this fingerprint is there, correct [spec|host_keys in the "
-    "spec][hosts,init,allocation,here|"
-    "known_hosts]"};
+    "this may be an attack: `cat /etc/ssh/ssh_host_*_key.pub` on the machine shows its keys, and "
+    "with "
+    "`| ssh-keygen -lf -` their fingerprints; if they have changed, correct [spec|host_keys in the "
+    "spec][hosts,init,allocation,here|known_hosts]"};
 
 // The login with a key.
 inline constexpr Cause kOtherMethod{

@@ -193,7 +193,8 @@ autodist run --hosts 10.77.0.1:1,by-z:1 -- hostname; echo "[$?]"
 printf 'Host by-v\\n  IdentityFile ${NO_SUCH_VARIABLE}/key\\n' >> ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,by-v:1 -- hostname; echo "[$?]"
 """)
-    assert "%Z" in said and "NO_SUCH_VARIABLE" in said and said.count("[125]\n") == 2, said
+    assert "identityfile ~/.ssh/keys/%Z: ssh cannot replace its tokens:" in said and "Pseudo-terminal" not in said, said
+    assert "unknown key %Z" in said and "${NO_SUCH_VARIABLE} has no value" in said and said.count("[125]\n") == 2, said
 
 
 # Keywords that only ssh supports
