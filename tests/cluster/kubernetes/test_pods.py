@@ -115,7 +115,7 @@ def test_the_api_server_is_temporarily_unavailable(pod, api, folder):
 def test_a_missing_pod(pod):
     outcome = pod("--", "true", node="pod-9").finish()
     assert outcome.code == 125
-    assert 'pods "pod-9" not found' in outcome.err and "start or unpause the container" in outcome.err
+    assert 'pods "pod-9" not found' in outcome.err and "start the pod" in outcome.err
 
 
 @pytest.mark.parametrize("said, complaint", [("Client Version: v1.28.1", "kubectl is 1.28"),
