@@ -202,7 +202,7 @@ StageEvent JobRunner::AfterRanks() {
     parts_.console.Log(
         LogLevel::kWarning,
         std::to_string(state.running()) + " " + NounFor(state.running(), run_.attempt().plan()) +
-            (parts_.nodes.AnyMemberDisconnected() ? " may still run on nodes that do not answer"
+            (parts_.nodes.AnyMemberDisconnected() ? " may still run: not all nodes answer"
                                                   : " did not end, not by SIGKILL either") +
             "; waiting no longer");
     parts_.stop.GraceIsOver();
