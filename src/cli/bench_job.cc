@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/for_user.h"
 #include "chief/plan_job.h"
 #include "slurm/steps.h"
 #include "transfer/sync_source.h"
@@ -36,7 +37,8 @@ Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::Resourc
             "--backend nccl, but there is no GPU "
             "on node " +
                 without->address),
-      any ? "take the node out of the spec, or use --backend gloo" : "use --backend gloo");
+      any ? base::ForUser("[spec|take the node out of the spec, or ]use --backend gloo")
+          : "use --backend gloo");
 }
 
 constexpr double kGrace = 5;  // seconds; the programs exit immediately on SIGTERM
