@@ -116,8 +116,8 @@ void SyncProgress::Draw() {
   const uint64_t tenths = sent == 0 || total == 0 ? 0 : Share(sent, total, 10);
   if (tenths <= tenths_ || tenths == 10) return;  // the summary reports the end
   tenths_ = tenths;
-  base::Log(base::LogLevel::kInfo, what + ": " + std::to_string(tenths * 10) + " %" +
-                                       (rate > 0 ? ", " + base::Bytes(rate) + "/s" : ""));
+  base::Log(base::LogLevel::kInfo,
+            what + ": " + std::to_string(tenths * 10) + " %, " + base::Bytes(rate) + "/s");
 }
 
 uint64_t SyncProgress::BytesPerSecond() {

@@ -649,7 +649,7 @@ TEST(SyncProgressTest, TheShareIsOfTheTotalThatBelongsToTheText) {
     progress.Sent(20);
     std::future<std::string> line = first.get_future();
     const bool logged = line.wait_for(test::kLimit) == std::future_status::ready;
-    EXPECT_THAT(logged ? line.get() : "", testing::StartsWith("syncing 1 file: 40 %"));
+    EXPECT_THAT(logged ? line.get() : "", testing::StartsWith("syncing 1 file: 40 %, "));
   }
   base::SetLogWriter(nullptr);
   terminal ? setenv("TERM", before.c_str(), 1) : unsetenv("TERM");
