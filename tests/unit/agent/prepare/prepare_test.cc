@@ -226,6 +226,9 @@ TEST_F(PrepareTest, AFailingActivationShowsItsOutput) {
     const std::string cause = OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION);
     EXPECT_THAT(cause, HasSubstr("ended with status 1"));
     EXPECT_THAT(cause, HasSubstr("/no/such/activate: No such file or directory"));
+    // Of several statements, the failed one is named.
+    const bool names = cause.find("status 1 from: source /no/such/activate") != cause.npos;
+    EXPECT_EQ(names, statements.find(';') != statements.npos) << cause;
   }
   Activate("echo some; exit 4");
   EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("status 4:\nsome"));
