@@ -512,6 +512,8 @@ def main():
     begins()
     if CAUSE == "atexit" and CULPRIT:
         threading.Thread(target=wait_for_a_condition).start()
+    elif CAUSE == "atexit":
+        os._exit(0)  # otherwise Gloo's threads may abort the process
 
 
 if __name__ == "__main__":
