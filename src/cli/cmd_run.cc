@@ -450,7 +450,7 @@ Examples:
   autodist run --spec cluster.yaml --detach --chief-on first -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --hang-timeout auto -- ./train
-  autodist run --spec cluster.yaml --stdin-rank 0 -- python3 -m pdb train.py
+  autodist run --spec cluster.yaml --stdin-rank 0 -- python3 train.py
   autodist run --spec cluster.yaml --show 0,8-15 -- python3 train.py
   autodist run --spec cluster.yaml --web -- ./train
   autodist run --spec cluster.yaml --pass-env WANDB_API_KEY -- ./train

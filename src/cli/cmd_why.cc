@@ -84,7 +84,7 @@ int Stacks(const StacksOptions& options, const v1::JobStatus& job) {
   if (stacks->file().empty()) {
     base::Log(base::LogLevel::kWarning, "the stacks could not be written: " + stacks->file_error());
   } else {
-    base::Log(base::LogLevel::kInfo, "all stacks are in " + stacks->file());
+    base::Log(base::LogLevel::kInfo, "the stacks are in " + stacks->file());
   }
   return 0;
 }

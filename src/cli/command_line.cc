@@ -153,7 +153,8 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
   }
   if (having.empty()) {
     const std::string here = SameOptionHere(app, *CommandOf(app, "run"), word, next);
-    return Refuse(what, here.empty() ? "`autodist --help` lists the commands" : here);
+    return Refuse("autodist has no option '" + word + "'",
+                  here.empty() ? "`autodist --help` lists the commands" : here);
   }
   return Refuse(what, "write it after: " + base::Alternatives(having));
 }

@@ -52,6 +52,7 @@ constexpr KnownOption kKnown[] = {
     {"mpirun", "x", "--env", "NAME=VALUE", ""},
     {"mpirun", "x", "--pass-env", "NAME", ""},
     {"srun", "export", "--env", "NAME=VALUE", ""},
+    {"srun", "export", "", "ALL", "--slurm passes all variables; else --pass-env NAME passes one"},
     {"srun", "export", "--pass-env", "NAME", ""},
     {"mpirun", "genv genvlist export-env", "--env", "NAME=VALUE", ""},
     {"docker", "env-file", "--env NAME=VALUE", "", kEnvFile},
@@ -70,6 +71,8 @@ constexpr KnownOption kKnown[] = {
     {"torchrun", "redirects r tee t", "--log-dir FOLDER", "",
      ": autodist prints the output of all ranks and stores it there"},
     {"horovodrun", "min-np max-np", "--min-nodes", "N", ""},
+    {"srun", "o output e error", "--log-dir FOLDER", "",
+     ": autodist prints the output of all ranks and stores it there"},
     {"deepspeed", "include i exclude e", "--spec cluster.yaml", "", kDevices},
     {"accelerate", "gpu-ids", "--spec cluster.yaml", "", kDevices},
     {"paddle.distributed.launch", "gpus devices", "--spec cluster.yaml", "", kDevices},
@@ -85,8 +88,6 @@ constexpr KnownOption kKnown[] = {
      " to run on any CPU; default: the CPUs near the GPU"},
     {"mpirun", "mca", "--per job -- mpirun --mca", "", " to use mpirun"},
     {"mpirun", "allow-run-as-root oversubscribe tag-output", "", "", "this is always on"},
-    {"srun", "o output e error", "--log-dir FOLDER", "",
-     ": autodist prints the output of all ranks and stores it there"},
     {"srun", "J job-name", "--name", "NAME", ""},
     {"torchrun", "monitor-interval", "", "", "autodist reports the end of a rank immediately"},
     {"srun", "l label K kill-on-bad-exit u unbuffered", "", "", "this is always on"},
@@ -148,7 +149,9 @@ constexpr KnownCommand kCommands[] = {
      "`autodist run --metrics 127.0.0.1:9464 -- PROGRAM` serves a job's metrics for Prometheus; "
      "`autodist top` shows them"},
     {"debug pdb",
-     "`autodist run --stdin-rank 0 -- python3 -m pdb train.py` debugs a rank in this terminal"},
+     "put breakpoint() into the program; `autodist run --stdin-rank 0 -- PROGRAM` debugs rank 0 in "
+     "this "
+     "terminal"},
     {"gpus gpu nvidia-smi",
      "`autodist top` shows the GPUs of a job, and `autodist doctor` checks those of the nodes"},
     {"ssh shell login", "use ssh itself: ssh HOST; `autodist status` lists the nodes of a job"},
@@ -176,6 +179,7 @@ bool Fits(const KnownOption& known, const std::string& value) {
   if (wanted == "N") return IsNumber(value);
   const size_t mark = value.find_first_of("=,");
   if (wanted == "NAME") return mark == std::string::npos && value != "ALL" && value != "NONE";
+  if (wanted == "ALL") return value == "ALL";
   return wanted != "NAME=VALUE" || (mark != std::string::npos && value[mark] == '=');
 }
 

@@ -113,7 +113,7 @@ Found TorchX(YamlView root, const std::string&) {
 Found Kubernetes(YamlView root, const std::string&) {
   if (!root.Has("apiVersion") || !root.Has("kind")) return std::nullopt;
   return NamesNone("a Kubernetes manifest (kind " + Quoted(root["kind"].text()) + ")",
-                   "'autodist submit --kubernetes' makes one for a job; pods that run "
+                   "'autodist submit --kubernetes' makes manifests for jobs; pods that run "
                    "already are nodes of a spec with 'via: kubectl'");
 }
 

@@ -131,7 +131,7 @@ std::shared_ptr<const TextLines> StacksAsLines(const Result<v1::JobStacks>& stac
     lines.push_back({std::string(line), false});
   }
   if (stacks.ok() && !stacks->file().empty()) {
-    lines.push_back({"all stacks are in " + stacks->file(), false});
+    lines.push_back({"the stacks are in " + stacks->file(), false});
   }
   return std::make_shared<const TextLines>(std::move(lines));
 }

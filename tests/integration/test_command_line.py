@@ -96,7 +96,7 @@ OF_OTHERS = [
     ("run -J sweep ./train", "srun", "autodist run --name sweep"),
     ("run -o %j.out ./train", "srun", "autodist run --log-dir FOLDER"),
     ("run -c 8 ./train", "srun", "autodist run --no-affinity"),
-    ("run --export=ALL ./train", "srun", "autodist run --env NAME=VALUE"),
+    ("run --export=ALL ./train", "srun", "leave it out: --slurm passes all variables; else --pass-env NAME passes one"),
     ("run --export=ALL,LR=1 ./train", "srun", "autodist run --env NAME=VALUE"),
     ("run --num_gpus 4 train.py", "deepspeed", "autodist run -n 4"),
     ("run --include localhost:0,1 train.py", "deepspeed", "autodist run --spec cluster.yaml"),

@@ -197,7 +197,7 @@ def test_slurm_with_a_shared_home(slurm, shared, folder, table):
         there(["logs", "--attempt", "1"], LINE)
         there(["top", "--once"], ["running", "host3"])
         there(["why"], "rank|CPU", code=(0, 3, 4))
-        there(["stacks"], "all stacks are in")
+        there(["stacks"], "the stacks are in")
         there(["report", "--markdown", path], "^# far")
         row(["fetch", "nothing*"], "autodist fetch --chief-on host2", code=125)
         row(["web", "far"], "autodist web --chief-on host2", code=2)
@@ -293,7 +293,7 @@ def test_a_laptop(laptop, table):
             (["status"], [going, "state +running"], 0), (["status", job], "state +running", 0), (["status", "last"], "state +running", 0),
             (["status", f"autodist-runs/{job}"], "state +running", 0), (["status", "--json"], '"pid":\\d+', 0),
             (["logs"], LINE, 0), (["logs", f"autodist-runs/{job}"], LINE, 0), (["logs", "--attempt", "1"], LINE, 0),
-            (["top", "--once"], "running", 0), (["why"], "rank|CPU", (0, 3, 4)), (["stacks"], "all stacks are in", 0),
+            (["top", "--once"], "running", 0), (["why"], "rank|CPU", (0, 3, 4)), (["stacks"], "the stacks are in", 0),
             (["report", "--markdown"], "^# far", 0), (["fetch", "nothing*"], "autodist fetch --spec .* --chief-on 10.77.0.2", 125),
             (["web", "far"], "autodist web --spec .* --chief-on 10.77.0.2", 2), (["clean", job], "has not ended", 2)):
         table.check("running", place, words, expected, code=code, never=never)

@@ -34,7 +34,7 @@ def test_the_deviating_rank_is_first(autodist, folder):
     assert re.match(r"rank 5, unlike most, in \S*open\S*", first), groups
     assert re.match(r"7 ranks in \S*nanosleep\S* .*: 0-4, 6-7$", most), groups
     assert whole.startswith("==== rank 5\n") and f"cat {folder}/pipe" in whole and "sleep 1000" not in whole
-    path = re.search(r"all stacks are in (\S+)\n", outcome.err)[1]
+    path = re.search(r"the stacks are in (\S+)\n", outcome.err)[1]
     assert path.startswith(f"{logs}/stacks-")
     for rank in range(RANKS):
         assert f"==== rank {rank} on {address(rank // 2 + 1)}\n" in open(path, encoding="utf-8").read()

@@ -377,7 +377,7 @@ def ras(setting):
         wait_for_row(running, 8)
         with setting.commands.start([setting.autodist, "stacks", name]) as stacks:
             stacks.finish(SHORT_LIMIT_S)
-    where = re.search(r"all stacks are in (\S+)", stacks.out + stacks.err)
+    where = re.search(r"the stacks are in (\S+)", stacks.out + stacks.err)
     text = Path(where[1]).read_text(errors="replace") if where else ""
     view = re.search(r"^.*NCCL on .*\n((?:.*\n){1,40})", text, re.MULTILINE)
     if not view:
