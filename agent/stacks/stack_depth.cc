@@ -23,7 +23,7 @@ constexpr uint64_t kDeepest = 64 * 1024 * 1024;    // other stacks lie further a
 constexpr uint64_t kOfLargeLibrary = 1024 * 1024;  // others are often loaded by a single rank
 
 std::string ReadProc(const std::string& path) {
-  constexpr size_t kLargest = 4 * 1024 * 1024;
+  constexpr size_t kLargest = 8 * 1024 * 1024;
   return base::ReadFile(path, kLargest).value_or("");
 }
 
@@ -45,8 +45,8 @@ std::optional<uint64_t> StartOfStack(const std::string& folder) {
   return fields.size() > kField ? Number(fields[kField], 10) : std::nullopt;
 }
 
-// The same on all machines with the same versions.
-uint64_t HashOfCode(const std::string& folder) {
+// The same on all machines with the same versions; absent: unknown.
+std::optional<uint64_t> HashOfCode(const std::string& folder) {
   const std::string program = base::LinkTarget(folder + "/exe");
   const std::string maps = ReadProc(folder + "/maps");
   std::set<std::string> code;
@@ -55,6 +55,7 @@ uint64_t HashOfCode(const std::string& folder) {
     if (!mapped || (mapped->size < kOfLargeLibrary && mapped->file != program)) continue;
     code.insert(absl::StrCat(mapped->file.substr(mapped->file.rfind('/') + 1), " ", mapped->size));
   }
+  if (code.empty()) return std::nullopt;
   std::string text;
   for (const std::string& one : code) text += one + "\n";
   return std::hash<std::string>()(text);
@@ -71,8 +72,10 @@ std::string DepthOfStack(const std::string& folder) {
   const auto now = Number(words[words.size() - 2], 16);
   const auto next = Number(words.back(), 16);
   if (!start || !now || !next || *start <= *now || *start - *now > kDeepest) return "";
+  const auto code = HashOfCode(folder);
+  if (!code) return "";
   return absl::StrCat("stack: ", *start - *now, " bytes deep, at ", absl::Hex(*next & kWithinPage),
-                      ", code ", absl::Hex(HashOfCode(folder)));
+                      ", code ", absl::Hex(*code));
 }
 
 }  // namespace autodist::agent

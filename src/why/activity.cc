@@ -257,15 +257,16 @@ bool Saves(const ThreadStack& stack) {
          });
 }
 
-// "python3 -m train", without further arguments, which may name the rank.
+// "python3 train.py", "python3 -m train", "./train": without options, which may name the rank.
 std::string ProgramOf(const std::string& command) {
-  size_t end = command.find(' ');
-  while (end != command.npos) {
-    const bool is_option = command[end + 1 < command.size() ? end + 1 : end] == '-';
-    end = command.find(' ', end + 1);
-    if (!is_option) break;
-  }
-  return command.substr(0, end);
+  const auto word_end = [&](size_t begin) {
+    return std::min(command.find(' ', begin), command.size());
+  };
+  const size_t first = word_end(0);
+  const size_t second = word_end(std::min(first + 1, command.size()));
+  const std::string_view argument = std::string_view(command).substr(first, second - first);
+  if (argument == " -m") return command.substr(0, word_end(std::min(second + 1, command.size())));
+  return command.substr(0, argument.starts_with(" -") ? first : second);
 }
 
 Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,

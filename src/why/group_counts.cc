@@ -242,13 +242,14 @@ std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot,
   const double most_cores = *most;
   cores.erase(most);
   const double others = base::Median(cores);
-  const auto waiting =
-      static_cast<size_t>(std::ranges::count_if(ranks, [&](const RankActivity& rank) {
-        return &rank != &straggler && IsFoundWaiting(rank);
-      }));
-  // Without frames, a rank may also be found at a lock or a file.
-  const bool shown = straggler.now.has_frames || straggler.earlier->has_frames;
-  const bool others_wait = shown ? waiting > 0 : 2 * waiting > cores.size();
+  size_t waiting = 0;
+  bool shown = false;  // by frames; without, a rank may also be found at a lock or a file
+  for (const RankActivity& rank : ranks) {
+    if (&rank == &straggler || !IsFoundWaiting(rank)) continue;
+    ++waiting;
+    shown |= rank.now.has_frames || rank.earlier->has_frames;
+  }
+  const bool others_wait = shown || 2 * waiting > cores.size();
   const bool stands_out =
       most_cores >= std::max({issues::kStragglerCores, others + issues::kStragglerMoreCores,
                               issues::kStragglerTimes * others});

@@ -55,7 +55,8 @@ bool IsLocked(const RankActivity* rank) {
 
 // Ranks of different programs, or with other versions of a library, have different stacks anyway.
 bool HaveSameCode(const RankActivity& one, const RankActivity& other) {
-  return one.now.depth->code == other.now.depth->code && one.now.program == other.now.program;
+  return one.now.depth->code == other.now.depth->code && one.now.program == other.now.program &&
+         !one.now.program.empty();
 }
 
 // Finds ranks that all wait in one place while most wait in another one, for when no tool shows
@@ -79,6 +80,14 @@ std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks
   }
   if (here.size() < there.size()) here.swap(there);
   if (there.empty() || here.size() < 2 || here.size() == there.size()) return std::nullopt;
+  const auto is_close_to_one = [&](const RankActivity* rank) {
+    return std::ranges::any_of(here, [&](const RankActivity* one) {
+      return AreCloseDepths(*one->now.depth, *rank->now.depth);
+    });
+  };
+  if (std::ranges::any_of(there, is_close_to_one)) return std::nullopt;
+  const auto standing = static_cast<size_t>(std::ranges::count_if(here, Stands));
+  if (2 * standing <= here.size()) return std::nullopt;
   v1::Issue issue = Odd(snapshot, there, here, "wait in another place");
   for (const Ranks* those : {&there, &here}) {
     issues::AddEvidence(issue, snapshot::RanksName(Numbers(*those)),
@@ -90,7 +99,8 @@ std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks
 
 }  // namespace
 
-std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks,
+                                 bool are_all) {
   for (const auto& [doing, one, several] :
        {std::tuple{Doing::kSocket, "waits at a socket", "wait at sockets"},
         std::tuple{Doing::kWait, "waits for another thread or process",
@@ -105,6 +115,9 @@ std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& r
                               ? !waiting.empty()
                               : waiting.size() >= 2 || (!waiting.empty() && (sleeps || locked));
     if (!definite || odd.empty() || (odd.size() > waiting.size() && !locked)) continue;
+    const bool unclear = std::ranges::any_of(
+        odd, [](const RankActivity* rank) { return rank->now.MayBeInCollective(); });
+    if (unclear && odd.size() == waiting.size()) continue;
     if (!AreComparable(ranks) && !std::ranges::all_of(odd, IsOfKernel)) continue;
     return Odd(snapshot, odd, waiting, waiting.size() == 1 ? one : several);
   }
@@ -115,7 +128,7 @@ std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& r
       std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
   const std::string most = found->first;
   const Ranks waiting = places[most];
-  if (most.empty()) return OddByDepth(snapshot, ranks);
+  if (most.empty()) return are_all ? OddByDepth(snapshot, ranks) : std::nullopt;
   if (waiting.size() < 2 || 2 * waiting.size() <= ranks.size()) return std::nullopt;
   Ranks odd;
   std::ranges::copy_if(ranks, std::back_inserter(odd), [&](const RankActivity* rank) {

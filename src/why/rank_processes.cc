@@ -56,7 +56,10 @@ std::optional<StackDepth> ReadDepth(std::string_view line) {
   constexpr std::string_view kCode = ", code ";
   const auto bytes = base::TakeNumber<uint64_t>(line);
   const size_t code = line.find(kCode);
-  if (!bytes || !line.starts_with(kAt) || code == line.npos) return std::nullopt;
+  if (!bytes || !line.starts_with(kAt) || code == line.npos || code == kAt.size() ||
+      code + kCode.size() == line.size()) {
+    return std::nullopt;
+  }
   return StackDepth{*bytes, std::string(line.substr(kAt.size(), code - kAt.size())),
                     std::string(line.substr(code + kCode.size()))};
 }
@@ -236,9 +239,9 @@ const ThreadStack& RankProcess::stack() const {
 bool RankProcess::AwaitsAnother() const {
   if (!stack().frames.empty()) return stack().AwaitsProcess();
   // dash and others wait for SIGCHLD.
-  constexpr std::array<std::string_view, 6> kShells = {"sh",   "/bin/sh", "dash",
-                                                       "bash", "ksh",     "zsh"};
-  const bool is_shell = std::ranges::count(kShells, command.substr(0, command.find(' '))) > 0;
+  constexpr std::array<std::string_view, 6> kShells = {"sh", "dash", "ash", "bash", "ksh", "zsh"};
+  const std::string path = command.substr(0, command.find(' '));
+  const bool is_shell = std::ranges::count(kShells, path.substr(path.rfind('/') + 1)) > 0;
   return StateHas(" in do_wait") || (is_shell && StateHas("sigsuspend"));
 }
 

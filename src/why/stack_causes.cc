@@ -350,7 +350,7 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
   if (waiting.empty()) {
     if (!stalled && !StandStill(others)) return std::nullopt;
     if (auto cause = AllWait(snapshot, others)) return cause;
-    return OddOnes(snapshot, others);
+    return OddOnes(snapshot, others, WithoutSample(snapshot, ranks) == 0);
   }
   if (!stalled && !Missing(waiting, others)) return std::nullopt;
   v1::Issue issue = NotEntered(snapshot, waiting, others, unclear);

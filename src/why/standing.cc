@@ -13,7 +13,7 @@ namespace autodist::why {
 namespace {
 
 // A thread that only waits still sleeps a few times, when a debugger releases it.
-constexpr uint64_t kFewSwitches = 10;
+constexpr uint64_t kSwitchesByDebugger = 10;
 
 // Takes the activity of the sample that shows it if the rank has not run in between: on a busy
 // machine, py-spy may fail in one of them.
@@ -25,7 +25,8 @@ void MakeUp(RankActivity& rank) {
   const bool now = blind(rank.now);
   if (now == blind(*rank.earlier)) return;
   Activity& missed = now ? rank.now : *rank.earlier;
-  missed = now ? *rank.earlier : rank.now;
+  const Activity& shown = now ? *rank.earlier : rank.now;
+  if (shown.has_frames) missed = shown;
 }
 
 // The second look at a job that makes progress asks no program: uses the frames of the first.
@@ -75,7 +76,8 @@ const Activity* EarlierOf(const Activity& now, const std::vector<Activity>& earl
 
 std::optional<bool> HasRested(const RankActivity& rank) {
   if (!rank.earlier || !rank.now.switches || !rank.earlier->switches) return std::nullopt;
-  return *rank.now.switches - *rank.earlier->switches <= kFewSwitches;
+  const bool debugged = rank.now.has_frames || rank.earlier->has_frames;
+  return *rank.now.switches - *rank.earlier->switches <= (debugged ? kSwitchesByDebugger : 0);
 }
 
 size_t WithoutSample(const v1::JobSnapshot& snapshot, const Activities& ranks) {
@@ -104,11 +106,13 @@ bool Stands(const RankActivity* rank) {
          HasRested(*rank).value_or(true);
 }
 
-bool AreSamePlace(const StackDepth& one, const StackDepth& other) {
+bool AreCloseDepths(const StackDepth& one, const StackDepth& other) {
   constexpr uint64_t kAlignment = 64;  // of frames with vectors, the largest
-  const uint64_t between =
-      one.bytes > other.bytes ? one.bytes - other.bytes : other.bytes - one.bytes;
-  return one.at == other.at && between < kAlignment;
+  return std::max(one.bytes, other.bytes) - std::min(one.bytes, other.bytes) < kAlignment;
+}
+
+bool AreSamePlace(const StackDepth& one, const StackDepth& other) {
+  return one.at == other.at && AreCloseDepths(one, other);
 }
 
 bool RemainsInDepth(const RankActivity& rank) {

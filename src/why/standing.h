@@ -36,6 +36,8 @@ bool Stands(const RankActivity* rank);
 // Waits for the same call in both samples, in which it has not run, unless it polls for the others.
 bool WaitsStill(const RankActivity* rank);
 
+// They differ by no more than aligned frames do.
+bool AreCloseDepths(const StackDepth& one, const StackDepth& other);
 // Whether both may be depths of the same place of the same code.
 bool AreSamePlace(const StackDepth& one, const StackDepth& other);
 // Its stack is of the same place in both samples; false: unknown, or it has frames.

@@ -185,6 +185,69 @@ TEST_F(StandstillTest, OtherDepthsMayBeThoseOfTheSamePlace) {
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
+// Aligned frames may have made the depths of one place so different that they are near another.
+TEST_F(StandstillTest, DepthsNearThoseOfOthersAreNotCompared) {
+  for (const int bytes : {2640, 2700, 2700, 2660}) {
+    Rank({{.depth = std::to_string(bytes) + " bytes deep, at f16, code 3fa2b1"}});
+  }
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
+TEST_F(StandstillTest, MostOfTheOthersMustStandToNameByDepth) {
+  ProcessState waits{.depth = "2656 bytes deep, at f16, code 3fa2b1"};
+  ProcessState waited = waits;
+  waited.switches += 500;
+  Ranks(1, waits);
+  Rank({waited}, {{waits}});
+  Rank({waited}, {{waits}});
+  Ranks(2, {.depth = "5312 bytes deep, at f16, code 3fa2b1"});
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
+// The node of the rank that the others wait for may not have answered.
+TEST_F(StandstillTest, WithoutASampleOfARankDepthsAreNotCompared) {
+  Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
+  Rank({{.depth = "5312 bytes deep, at f16, code 3fa2b1"}});
+  Rank({{}});
+  known_.stacks.pop_back();
+  EXPECT_THAT(Says(), StartsWith("unclear"));
+}
+
+// It slept, and then entered the collective, or the other way round.
+TEST_F(StandstillTest, WithoutFramesARankThatDidSomethingElseBeforeIsNotNamed) {
+  const ProcessState slept{.state = "sleeping in hrtimer_nanosleep, system call 230"};
+  ProcessState waits;
+  waits.switches += 3;
+  const Known nothing = known_;
+  for (const bool sleeps_first : {true, false}) {
+    known_ = nothing;
+    Ranks(2, {});
+    sleeps_first ? Rank({waits}, {{slept}}) : Rank({slept}, {{waits}});
+    EXPECT_THAT(Says(), StartsWith("unclear: found no cause")) << sleeps_first;
+  }
+}
+
+// Either of them may be in a collective.
+TEST_F(StandstillTest, OfAsManyRanksAtSocketsAsAtThreadsNoneIsNamed) {
+  const Known nothing = known_;
+  for (const int each : {1, 2}) {
+    known_ = nothing;
+    Ranks(each, {.state = "sleeping in sk_wait_data, system call 45"});
+    Ranks(each, {});
+    EXPECT_THAT(Says(), StartsWith("unclear: found no cause")) << each;
+  }
+}
+
+// A silent job may make a step between the looks.
+TEST_F(StandstillTest, WithoutDebuggersARankThatWokeUpHasRun) {
+  ProcessState waits{.depth = "2656 bytes deep, at f16, code 3fa2b1"};
+  ProcessState waited = waits;
+  waited.switches += 3;
+  for (int i = 0; i < 3; ++i) Rank({waited}, {{waits}});
+  Rank({{.depth = "5312 bytes deep, at f16, code 3fa2b1"}});
+  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
 // Which of them the others wait for is unknown.
 TEST_F(StandstillTest, RanksInThreePlacesAreNotCompared) {
   Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,10 +43,12 @@ class StackDepthTest : public testing::Test {
   pid_t Fork(const Run& run) {
     const pid_t pid = fork();
     if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       run();
       _exit(0);
     }
-    children_.push_back(pid);
+    EXPECT_GT(pid, 0);
+    if (pid > 0) children_.push_back(pid);
     return pid;
   }
 
