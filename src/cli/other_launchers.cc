@@ -1,5 +1,7 @@
 #include "cli/other_launchers.h"
 
+#include <absl/strings/str_replace.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -21,6 +23,8 @@ struct KnownOption {
 };
 
 constexpr char kOnThisMachine[] = " on this machine, `--hosts HOST:N,...` on several";
+// {}: the user's value.
+constexpr char kOnEachNode[] = " on this machine, `--hosts HOST:{},...` on several";
 constexpr char kNamed[] = " for N ranks on each host, or use a spec";
 constexpr char kAllAtOnce[] = "autodist starts all nodes and sets their ranks";
 constexpr char kFolder[] = "; default: the folder in which autodist is started";
@@ -35,11 +39,11 @@ constexpr char kEnvFile[] =
 // Of several entries with one name, the first that fits the value is used.
 constexpr KnownOption kKnown[] = {
     {"mpirun", "np", "-n", "N", kOnThisMachine},
-    {"mpirun", "npernode ppn", "-n", "N", kOnThisMachine},
-    {"srun", "ntasks ntasks-per-node", "-n", "N", kOnThisMachine},
-    {"srun", "gpus-per-node", "-n", "N", kOnThisMachine},
+    {"mpirun", "npernode ppn", "-n", "N", kOnEachNode},
+    {"srun", "ntasks", "-n", "N", kOnThisMachine},
+    {"srun", "ntasks-per-node gpus-per-node", "-n", "N", kOnEachNode},
     {"torchrun", "nproc", "-n", "N", kOnThisMachine},
-    {"deepspeed", "num-gpus", "-n", "N", kOnThisMachine},
+    {"deepspeed", "num-gpus", "-n", "N", kOnEachNode},
     {"accelerate", "num-processes", "-n", "N", kOnThisMachine},
     {"torchrun", "nnodes", "--hosts HOST1:N,HOST2:N", "", kNamed},
     {"srun", "N nodes", "--hosts HOST1:N,HOST2:N", "", kNamed},
@@ -243,10 +247,10 @@ std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word,
   const Named named = NameAndValue(word, next);
   const KnownOption* known = FindKnown(named);
   if (!known) return std::nullopt;
-  OptionHere here{known->launcher, known->option, known->more};
-  if (*known->value) {
-    here.option += " " + (Fits(*known, named.value) ? named.value : std::string(known->value));
-  }
+  const std::string value = Fits(*known, named.value) ? named.value : std::string(known->value);
+  OptionHere here{known->launcher, known->option,
+                  absl::StrReplaceAll(std::string(known->more), {{"{}", value}})};
+  if (*known->value) here.option += " " + value;
   return here;
 }
 
