@@ -119,7 +119,7 @@ std::vector<std::string> LargeFilesOf(const std::vector<LookedAt>& processes) {
 }
 
 std::string Section(const std::string& program, std::string text) {
-  return "  user-space stacks by " + program + ":\n" +
+  return std::string(kShownBy) + program + ":\n" +
          Indented(Cut(std::move(text), kShownStacks), "    ");
 }
 

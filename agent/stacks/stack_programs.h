@@ -31,6 +31,9 @@ inline std::string Indented(std::string_view text, const std::string& indent) {
   return lines;
 }
 
+// Before the name of the program, and the stacks that it has shown.
+inline constexpr char kShownBy[] = "  user-space stacks by ";
+
 // Truncates to `limit` bytes, plus a note about it.
 inline std::string Cut(std::string text, size_t limit) {
   if (text.size() <= limit) return text;

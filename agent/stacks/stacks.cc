@@ -271,9 +271,8 @@ std::string FileOf(const std::string& folder, const std::string& call) {
 }
 
 // Formats the kernel's data about the thread in this folder of /proc: number, name, state, system
-// call, wait channel, number of context switches, depth of the main thread's stack and, for root,
-// the kernel stack.
-std::string ThreadText(const std::string& folder, const std::string& thread, bool is_main) {
+// call, wait channel, number of context switches and, for root, the kernel stack.
+std::string ThreadText(const std::string& folder, const std::string& thread) {
   const std::string status = ProcFile(folder + "/status");
   if (status.empty()) return "";
   std::string line = "thread " + thread + " (" + Field(status, "Name") + "): " + StateName(status);
@@ -291,7 +290,6 @@ std::string ThreadText(const std::string& folder, const std::string& thread, boo
   const std::string switches = Field(status, "voluntary_ctxt_switches");
   if (!switches.empty() && !Field(status, "State").starts_with('Z'))
     text += Indented("switched " + switches + " times", "    ");
-  if (is_main) text += Indented(DepthOfStack(folder), "    ");
   return text + Indented(ProcFile(folder + "/stack"), "    ");
 }
 
@@ -302,7 +300,7 @@ std::string ThreadsText(pid_t pid) {
   while (const dirent* task = folder ? readdir(folder.get()) : nullptr) {
     const std::string thread = task->d_name;
     if (thread.starts_with('.') || text.size() > kShownThreads) continue;
-    text += ThreadText(tasks + "/" + thread, thread, thread == std::to_string(pid));
+    text += ThreadText(tasks + "/" + thread, thread);
   }
   return text;
 }
@@ -388,8 +386,12 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   std::string text = programs.WhyNone();
   for (const Shown& one : shown) {
     if (text.size() > kMaxTextLength) break;
-    text +=
-        one.text + Indented(SentAgainBy(one.process.pid, counted), "  ") + stacks[one.process.pid];
+    const std::string& by_programs = stacks[one.process.pid];
+    text += one.text + Indented(SentAgainBy(one.process.pid, counted), "  ");
+    if (by_programs.find(kShownBy) == std::string::npos) {
+      text += Indented(DepthOfStack("/proc/" + std::to_string(one.process.pid)), "  ");
+    }
+    text += by_programs;
     if (one.by_programs && HasEnded(one.process)) text += "  has ended meanwhile\n";
   }
   return base::ToUtf8(Cut(std::move(text), kMaxTextLength));

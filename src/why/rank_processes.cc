@@ -18,7 +18,7 @@ constexpr std::string_view kNone = "no user-space stacks: ";
 constexpr std::string_view kNoneOfPython = "no user-space stacks of Python: ";
 constexpr std::string_view kWork = "  by ";
 constexpr std::string_view kFile = "file: ";
-constexpr std::string_view kStack = "stack: ";
+constexpr std::string_view kStack = "  stack: ";
 constexpr std::string_view kSwitched = "switched ";
 constexpr std::string_view kChildOf = "  child of ";
 constexpr std::string_view kEndedMeanwhile = "  has ended meanwhile";
@@ -69,7 +69,6 @@ void ReadMainThread(const std::vector<std::string_view>& lines, size_t at, RankP
   for (++at; at < lines.size() && lines[at].starts_with(kProgramsLines); ++at) {
     const std::string_view line = lines[at].substr(kProgramsLines.size());
     if (line.starts_with(kFile)) process.file = line.substr(kFile.size());
-    if (line.starts_with(kStack)) process.depth = ReadDepth(line.substr(kStack.size()));
     if (!line.starts_with(kSwitched)) continue;
     std::string_view digits = line.substr(kSwitched.size());
     if (const auto switches = base::TakeNumber<uint64_t>(digits)) process.switches = switches;
@@ -164,6 +163,8 @@ void ReadFacts(std::string_view line, RankProcess& process) {
     process.ended = true;
   } else if (line.starts_with(kHeldBy)) {
     process.holder = line.substr(kHeldBy.size());
+  } else if (line.starts_with(kStack)) {
+    process.depth = ReadDepth(line.substr(kStack.size()));
   } else if (line.starts_with(kWork)) {
     process.work = ReadWork(line);
   } else if (line.starts_with(kSentAgain)) {

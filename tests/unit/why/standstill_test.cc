@@ -31,7 +31,7 @@ struct ProcessState {
     std::string text = "process " + number + " (sleeping): " + command + "\n  child of " +
                        std::to_string(parent) + "\n" + more + "  thread " + number +
                        " (python3): " + state + "\n    switched " + std::to_string(switches) +
-                       " times\n" + (depth.empty() ? "" : "    stack: " + depth + "\n");
+                       " times\n" + (depth.empty() ? "" : "  stack: " + depth + "\n");
     if (!gdb.empty()) {
       return text + "  user-space stacks by gdb:\n    Thread 1 (LWP " + number + "):\n" + gdb;
     }
