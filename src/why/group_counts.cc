@@ -253,8 +253,11 @@ std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot,
   const bool stands_out =
       most_cores >= std::max({issues::kStragglerCores, others + issues::kStragglerMoreCores,
                               issues::kStragglerTimes * others});
-  const bool waits =
-      straggler.now.doing == Doing::kCollective || straggler.earlier->doing == Doing::kCollective;
+  // gdb stops the ranks at different times, so that it finds every rank waiting.
+  const auto waits_itself = [](const Activity& one) {
+    return one.doing == Doing::kCollective && one.tool != "gdb";
+  };
+  const bool waits = waits_itself(straggler.now) || waits_itself(*straggler.earlier);
   if (!stands_out || !others_wait || waits || !HasUsedMore(before, straggler.rank)) {
     return std::nullopt;
   }

@@ -623,6 +623,17 @@ TEST_F(StragglerTest, WithoutFramesMostOthersMustBeFoundWaiting) {
   EXPECT_EQ(says("running"), "nothing is wrong: steps continue");
 }
 
+TEST_F(StragglerTest, GdbFindsEveryRankInTheCollective) {
+  for (const int milliseconds : {1'500, 1'400, 1'600, 4'300}) {
+    ProcessState now{.gdb = "    #0  0x01 in c10d::Work::wait () from /x/libtorch.so\n"};
+    ProcessState before = now;
+    before.more = Worked(10'000, 7'000);
+    now.more = Worked(15'000, 7'000 + milliseconds);
+    Rank({now}, {{before}});
+  }
+  EXPECT_THAT(SaysOfSteps(), StartsWith("rank 3 (host4) keeps the others waiting in each step"));
+}
+
 TEST_F(StragglerTest, ASingleOtherRankIsNotSaidToBeSeveral) {
   Uses({1'500, 4'300});
   EXPECT_EQ(SaysOfSteps(),
