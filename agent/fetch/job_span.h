@@ -11,6 +11,8 @@ namespace autodist::agent {
 struct JobAge {
   std::optional<std::chrono::nanoseconds> began = std::nullopt;
   std::optional<std::chrono::nanoseconds> ended = std::nullopt;
+  // When these were known.
+  std::chrono::steady_clock::time_point as_of = std::chrono::steady_clock::now();
   // By how much the job may have begun earlier: that was measured on another machine.
   std::chrono::nanoseconds error{0};
 };

@@ -148,7 +148,10 @@ Result<MatchingFiles> FindFiles(const std::string& folder, const files::FilePatt
                                 const JobAge& age, const std::function<bool()>& go_on) {
   base::UniqueFd root(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, "the working directory " + folder);
-  const JobSpan span(age, files::MeasuredTimeOfFiles(root.get()), base::NanosecondsSince1970());
+  const auto measured = files::MeasuredTimeOfFiles(root.get());
+  JobAge by_now = age;
+  if (by_now.began) *by_now.began += std::chrono::steady_clock::now() - age.as_of;
+  const JobSpan span(by_now, measured, base::NanosecondsSince1970());
   Search search(patterns, span, go_on);
   AD_RETURN_IF_ERROR(search.Visit(root.get()));
   search.found().folder = std::move(root);
