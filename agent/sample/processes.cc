@@ -72,6 +72,8 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view stat) {
   const auto resident = ParseNumber<uint64_t>(TakeWord(stat));
   if (!resident) return std::nullopt;
   process.resident = *resident;
+  SkipWords(stat, 3);
+  process.stack_start = TakeNumber<uint64_t>(stat);
   return process;
 }
 

@@ -30,6 +30,8 @@ struct ProcessStat {
   uint32_t threads = 0;
   uint64_t started = 0;   // ticks since the machine was started
   uint64_t resident = 0;  // pages
+  // Where its stack pointer was when the program started; 0: hidden from us.
+  uint64_t stack_start = 0;
 };
 std::optional<ProcessStat> ParseProcessStat(std::string_view stat);
 // Of a process or thread, by its folder of /proc; nullopt: it has ended.

@@ -96,19 +96,13 @@ bool IsPythons(pid_t pid) {
   return process::IsPython(base::LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
 }
 
-// Returns the files with large code mappings. Does not access them: their file server may not
-// answer.
+// Returns the files with large code mappings.
 std::vector<std::string> LargeFilesOf(const std::vector<LookedAt>& processes) {
   std::map<std::string, uint64_t> sizes;
   for (const LookedAt& process : processes) {
-    const auto maps =
-        base::ReadFile("/proc/" + std::to_string(process.pid) + "/maps", kLargestMaps);
-    if (!maps.ok()) continue;
-    for (const std::string_view line : base::Lines(*maps)) {
-      if (const auto code = ReadMappedCode(line)) {
-        uint64_t& size = sizes[code->file];
-        size = std::max(size, code->size);
-      }
+    for (const MappedCode& code : MappedCodeOf("/proc/" + std::to_string(process.pid))) {
+      uint64_t& size = sizes[code.file];
+      size = std::max(size, code.size);
     }
   }
   std::vector<std::string> files;
@@ -163,6 +157,15 @@ std::optional<MappedCode> ReadMappedCode(std::string_view line) {
   const auto end = base::ParseNumber<uint64_t>(range.back(), 16);
   if (range.size() != 2 || !begin || !end || *end < *begin) return std::nullopt;
   return MappedCode{std::string(line.substr(line.find('/'))), *end - *begin};
+}
+
+std::vector<MappedCode> MappedCodeOf(const std::string& folder) {
+  const std::string maps = base::ReadFile(folder + "/maps", kLargestMaps).value_or("");
+  std::vector<MappedCode> all;
+  for (const std::string_view line : base::Lines(maps)) {
+    if (auto code = ReadMappedCode(line)) all.push_back(*std::move(code));
+  }
+  return all;
 }
 
 std::map<pid_t, GdbStacks> ReadGdbStacks(std::string_view output) {
