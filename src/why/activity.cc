@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "base/split.h"
 #include "base/utf8.h"
 #include "why/doing.h"
 #include "why/stack_summary.h"
@@ -259,14 +260,13 @@ bool Saves(const ThreadStack& stack) {
 
 // "python3 train.py", "python3 -m train", "./train": without options, which may name the rank.
 std::string ProgramOf(const std::string& command) {
-  const auto word_end = [&](size_t begin) {
-    return std::min(command.find(' ', begin), command.size());
-  };
-  const size_t first = word_end(0);
-  const size_t second = word_end(std::min(first + 1, command.size()));
-  const std::string_view argument = std::string_view(command).substr(first, second - first);
-  if (argument == " -m") return command.substr(0, word_end(std::min(second + 1, command.size())));
-  return command.substr(0, argument.starts_with(" -") ? first : second);
+  const std::vector<std::string_view> words = base::Split(command, ' ');
+  std::string program(words[0]);
+  if (words.size() == 1 || (words[1].starts_with('-') && words[1] != "-m")) return program;
+  for (size_t i = 1; i < words.size() && i <= (words[1] == "-m" ? 2 : 1); ++i) {
+    program.append(" ").append(words[i]);
+  }
+  return program;
 }
 
 Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,
