@@ -88,6 +88,13 @@ class StandstillTest : public testing::Test {
     for (int i = 0; i < count; ++i) Rank({process});
   }
 
+  // It slept so often between the samples.
+  void Wakes(const ProcessState& earlier, int times = 500) {
+    ProcessState now = earlier;
+    now.switches += times;
+    Rank({now}, {{earlier}});
+  }
+
   std::string Says() {
     known_.before = known_.now;
     known_.before->set_time_ms(known_.now.time_ms() - 5'000);
@@ -132,9 +139,12 @@ TEST_F(StandstillTest, TheDeviatingRankByTheKernelsDataAlone) {
 }
 
 // The depth of the stack is known without py-spy and gdb.
+constexpr char kDepth[] = "2656 bytes deep, at f16, code 3fa2b1";
+constexpr char kOtherDepth[] = "5312 bytes deep, at f16, code 3fa2b1";
+
 TEST_F(StandstillTest, TheDeviatingRankByTheDepthOfItsStack) {
-  const ProcessState waits{.depth = "2656 bytes deep, at f16, code 3fa2b1"};
-  const ProcessState locked{.depth = "5312 bytes deep, at f16, code 3fa2b1"};
+  const ProcessState waits{.depth = kDepth};
+  const ProcessState locked{.depth = kOtherDepth};
   Ranks(2, waits);
   Rank({locked});
   Ranks(1, waits);
@@ -148,23 +158,19 @@ TEST_F(StandstillTest, TheDeviatingRankByTheDepthOfItsStack) {
 
 // A thread that waits for Python's lock tries again and again.
 TEST_F(StandstillTest, TheDeviatingRankMayWakeUpInItsPlace) {
-  ProcessState tries{.depth = "5312 bytes deep, at f16, code 3fa2b1"};
-  ProcessState tried = tries;
-  tried.switches += 500;
-  Ranks(2, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
-  Rank({tried}, {{tries}});
+  ProcessState tries{.depth = kOtherDepth};
+  Ranks(2, {.depth = kDepth});
+  Wakes(tries);
   EXPECT_THAT(Says(), StartsWith("wrong: rank 2 (host3) waits for a lock, another thread"));
 }
 
 // If the others have run, too, a collective may have completed.
 TEST_F(StandstillTest, NoRankDeviatesIfOthersWakeUpElsewhere) {
-  ProcessState waits{.depth = "2656 bytes deep, at f16, code 3fa2b1"};
-  ProcessState other{.depth = "5312 bytes deep, at f16, code 3fa2b1"};
-  ProcessState waited = waits;
-  waited.switches += 500;
+  ProcessState waits{.depth = kDepth};
+  ProcessState other{.depth = kOtherDepth};
   Ranks(1, waits);
-  Rank({waited}, {{waits}});
-  Rank({waited}, {{waits}});
+  Wakes(waits);
+  Wakes(waits);
   Rank({other});
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
@@ -175,13 +181,13 @@ TEST_F(StandstillTest, OtherDepthsMayBeThoseOfTheSamePlace) {
   for (const char* depth :
        {"2672 bytes deep, at 0a4, code 77", "2704 bytes deep, at f16, code 3fa2b1"}) {
     known_ = nothing;
-    Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
+    Ranks(3, {.depth = kDepth});
     Rank({{.depth = depth}});
     EXPECT_THAT(Says(), StartsWith("unclear: found no cause")) << depth;
   }
   known_ = nothing;
-  Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
-  Rank({{.command = "python3 -m server", .depth = "5312 bytes deep, at f16, code 3fa2b1"}});
+  Ranks(3, {.depth = kDepth});
+  Rank({{.command = "python3 -m server", .depth = kOtherDepth}});
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
@@ -194,20 +200,18 @@ TEST_F(StandstillTest, DepthsNearThoseOfOthersAreNotCompared) {
 }
 
 TEST_F(StandstillTest, MostOfTheOthersMustStandToNameByDepth) {
-  ProcessState waits{.depth = "2656 bytes deep, at f16, code 3fa2b1"};
-  ProcessState waited = waits;
-  waited.switches += 500;
+  ProcessState waits{.depth = kDepth};
   Ranks(1, waits);
-  Rank({waited}, {{waits}});
-  Rank({waited}, {{waits}});
-  Ranks(2, {.depth = "5312 bytes deep, at f16, code 3fa2b1"});
+  Wakes(waits);
+  Wakes(waits);
+  Ranks(2, {.depth = kOtherDepth});
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
 // The node of the rank that the others wait for may not have answered.
 TEST_F(StandstillTest, WithoutASampleOfARankDepthsAreNotCompared) {
-  Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
-  Rank({{.depth = "5312 bytes deep, at f16, code 3fa2b1"}});
+  Ranks(3, {.depth = kDepth});
+  Rank({{.depth = kOtherDepth}});
   Rank({{}});
   known_.stacks.pop_back();
   EXPECT_THAT(Says(), StartsWith("unclear"));
@@ -240,28 +244,24 @@ TEST_F(StandstillTest, OfAsManyRanksAtSocketsAsAtThreadsNoneIsNamed) {
 
 // A silent job may make a step between the looks.
 TEST_F(StandstillTest, WithoutDebuggersARankThatWokeUpHasRun) {
-  ProcessState waits{.depth = "2656 bytes deep, at f16, code 3fa2b1"};
-  ProcessState waited = waits;
-  waited.switches += 3;
-  for (int i = 0; i < 3; ++i) Rank({waited}, {{waits}});
-  Rank({{.depth = "5312 bytes deep, at f16, code 3fa2b1"}});
+  ProcessState waits{.depth = kDepth};
+  for (int i = 0; i < 3; ++i) Wakes(waits, 3);
+  Rank({{.depth = kOtherDepth}});
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
 // Which of them the others wait for is unknown.
 TEST_F(StandstillTest, RanksInThreePlacesAreNotCompared) {
-  Ranks(3, {.depth = "2656 bytes deep, at f16, code 3fa2b1"});
-  Rank({{.depth = "5312 bytes deep, at f16, code 3fa2b1"}});
+  Ranks(3, {.depth = kDepth});
+  Rank({{.depth = kOtherDepth}});
   Rank({{.depth = "7000 bytes deep, at f16, code 3fa2b1"}});
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
 TEST_F(StandstillTest, OfTwoRanksOfWhichOnePollsNoneIsNamed) {
   ProcessState polls{.state = "sleeping in hrtimer_nanosleep, system call 230"};
-  ProcessState polled = polls;
-  polled.switches += 500;
   Rank({{.state = "sleeping in sk_wait_data, system call 45"}});
-  Rank({polled}, {{polls}});
+  Wakes(polls);
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
@@ -275,7 +275,7 @@ TEST_F(StandstillTest, NoRankDeviatesIfAllStacksDiffer) {
 }
 
 TEST_F(StandstillTest, MostRanksMayWaitForALockOnAFile) {
-  Rank({{.depth = "2656 bytes deep, at f16, code 3fa2b1"}});
+  Rank({{.depth = kDepth}});
   Ranks(3, {.state = "sleeping in locks_lock_inode_wait, system call 73",
             .depth = "4000 bytes deep, at 1a7, code 3fa2b1"});
   EXPECT_EQ(Says(),
@@ -291,10 +291,8 @@ TEST_F(StandstillTest, OfRanksAtALockAndOneAtASocketNoneIsNamed) {
 
 TEST_F(StandstillTest, WithoutFramesARankMayPoll) {
   const ProcessState polls{.state = "sleeping in hrtimer_nanosleep, system call 230"};
-  ProcessState polled = polls;
-  polled.switches += 500;
   Ranks(2, {});
-  Rank({polled}, {{polls}});
+  Wakes(polls);
   EXPECT_EQ(Says(),
             "wrong: rank 2 (host3) sleeps, while the 2 others wait for other threads or processes");
 }
