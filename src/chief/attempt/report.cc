@@ -101,7 +101,11 @@ std::string HowTheRankEnded(const Attempt& attempt, const Cause& cause,
 std::optional<RankFailure> CulpritOf(const Attempt& attempt, const Cause& cause,
                                      const FatalMessage* reason) {
   if (!reason) return std::nullopt;
-  const std::vector<RankFailure> failures = attempt.logs->Failures();
+  std::vector<RankFailure> failures = attempt.logs->Failures();
+  // A message may turn out to complain of a peer.
+  std::erase_if(failures, [&](const RankFailure& one) {
+    return one.message.text_follows && attempt.state().Runs(one.rank);
+  });
   const RankFailure* culprit = Culprit(cause.exit.rank(), *reason, failures);
   return culprit ? std::optional(*culprit) : std::nullopt;
 }

@@ -192,17 +192,17 @@ bool FatalMessages::Continue(std::string_view line) {
     if (taken) return !was_complete || traceback_->Contains(line);
     if (traceback_->over() || ++noise_ > kMaxNoise) traceback_.reset();
   }
-  return text_follows_ && ContinueText(line);
+  return last_ && last_->text_follows && ContinueText(line);
 }
 
 // what() of a C++ exception, or Rust's message.
 bool FatalMessages::ContinueText(std::string_view line) {
   const bool what = line.starts_with(kWhat);
-  if (!last_ || (!what && !last_->text.ends_with(':'))) {
-    text_follows_ = last_ && since_ < kMaxNoise;
+  if (!what && !last_->text.ends_with(':')) {
+    last_->text_follows = since_ < kMaxNoise;
     return false;
   }
-  text_follows_ = false;
+  last_->text_follows = false;
   if (what) line.remove_prefix(kWhat.size());
   if (last_->text.ends_with(':')) last_->text.pop_back();
   last_->text =
@@ -267,7 +267,6 @@ void FatalMessages::RecordTraceback() {
                        Kind::kTraceback};
   last_is_of_child_ = false;
   last_prefix_ = prefix;
-  text_follows_ = false;
   since_ = 0;
 }
 
@@ -286,7 +285,6 @@ bool FatalMessages::Record(Weight weight, std::string_view text, std::string_vie
                        now_};
   last_is_of_child_ = false;
   last_prefix_.clear();
-  text_follows_ = false;
   since_ = 0;
   return true;
 }
@@ -328,11 +326,11 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
   if (line.starts_with("usage: ")) usage_ = kMaxUsageLength;
   if (line.starts_with(kTerminate)) {
     const std::string_view type = line.substr(kTerminate.size());
-    text_follows_ = Record(kFatal, type.substr(0, type.rfind('\'')), line) || text_follows_;
+    if (Record(kFatal, type.substr(0, type.rfind('\'')), line)) last_->text_follows = true;
     return;
   }
   if (line.starts_with("thread '") && line.find("' panicked at ") != std::string_view::npos) {
-    text_follows_ = Record(kFatal, line, line) || text_follows_;
+    if (Record(kFatal, line, line)) last_->text_follows = true;
     return;
   }
   for (const std::string_view text :

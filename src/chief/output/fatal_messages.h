@@ -27,6 +27,7 @@ struct FatalMessage {
   std::chrono::steady_clock::time_point time = {};           // time of arrival
   enum class Kind : uint8_t { kOther, kTraceback, kShell };  // of Python; by a shell
   Kind kind = Kind::kOther;
+  bool text_follows = false;  // what() of a C++ exception, or Rust's message, has not arrived
 };
 
 // More lines than a program writes while it ends: an earlier message was caught.
@@ -80,11 +81,10 @@ class FatalMessages {
   std::string last_prefix_;                   // of a traceback
   std::optional<PythonTraceback> traceback_;  // incomplete
   Weight traceback_weight_ = Weight::kFatal;
-  std::string cause_;          // the exception that caused the current one
-  uint32_t noise_ = 0;         // unrelated lines within the current message
-  bool text_follows_ = false;  // of the last message: what() of a C++ exception, or Rust's message
-  std::string before_;         // announces the kind of the next traceback
-  uint32_t usage_ = 0;         // lines of argparse's usage that may follow; an error ends it
+  std::string cause_;   // the exception that caused the current one
+  uint32_t noise_ = 0;  // unrelated lines within the current message
+  std::string before_;  // announces the kind of the next traceback
+  uint32_t usage_ = 0;  // lines of argparse's usage that may follow; an error ends it
   std::optional<EnqueuedCollectives> enqueued_;
 };
 

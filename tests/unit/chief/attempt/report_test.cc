@@ -240,6 +240,25 @@ TEST_F(EndReportTest, AMissingRankIsNamedBeforeThoseThatGaveUp) {
       << Report();
 }
 
+TEST_F(EndReportTest, TheMessageOfARunningRankCountsWhenItsTextHasArrived) {
+  const std::string terminate =
+      "terminate called after throwing an instance of 'c10::DistBackendError'\n";
+  const auto write = [&](uint32_t rank, const std::string& text) {
+    Write(Line(rank, text, v1::OUTPUT_STREAM_STDERR));
+  };
+  write(1, terminate);
+  write(4, terminate + "  what():  Watchdog caught collective operation timeout\n");
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_signal(SIGABRT);
+  attempt_.state().RankExited(exit);
+  EXPECT_TRUE(MayBeMissing(attempt_));
+  write(1, "  what():  Watchdog caught collective operation timeout\n");
+  EXPECT_TRUE(MayBeMissing(attempt_));
+  write(0, terminate + "  what():  shard 7 is cut off\n");
+  EXPECT_FALSE(MayBeMissing(attempt_));
+}
+
 TEST_F(EndReportTest, ASingleOtherRankIsNotSaidToBeSeveral) {
   v1::LaunchPlan plan = *plan_;
   plan.set_world_size(2);
