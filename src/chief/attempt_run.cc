@@ -18,6 +18,8 @@ using base::LogLevel;
 constexpr uint32_t kMaxWarnings = 20;  // per node
 // Spares that are lost within this time are reported together.
 constexpr std::chrono::milliseconds kLostTogether{1'000};
+// For the output of a rank that failed.
+constexpr std::chrono::milliseconds kOutputLimit{1'000};
 
 }  // namespace
 
@@ -25,7 +27,7 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clear
   JobParts& parts = parts_;
   parts.diagnoser.EndAttempt();  // of the previous attempt, as below
   parts.hang.Finish();
-  looks_for_missing_ = false;
+  explains_ = Explains::kNothing;
   parts.output.End();
   if (attempt->number() == 0) attempt->warnings = std::move(attempt_->warnings);
   attempt_ = std::move(attempt);
@@ -76,19 +78,41 @@ bool AttemptRun::NoneRunsOnConnected() {
   });
 }
 
-void AttemptRun::StopLooking() {
-  if (looks_for_missing_) RankFailed();
+void AttemptRun::StopExplaining() {
+  if (explains_ != Explains::kNothing) RankFailed();
 }
 
 void AttemptRun::Finish() {
   parts_.diagnoser.EndAttempt();
   parts_.hang.Finish();
-  if (looks_for_missing_) attempt_->missing = parts_.stacks.missing();
+  if (std::exchange(explains_, Explains::kNothing) == Explains::kLooksForMissing) {
+    attempt_->missing = parts_.stacks.missing();
+  }
   ReportLostWithoutRanks();
 }
 
+// What a rank wrote arrives before its end, but another thread reads it. A blocked terminal delays
+// that thread.
+void AttemptRun::AwaitOutput() {
+  explains_ = Explains::kAwaitsOutput;
+  if (!parts_.console.Busy()) return LookForMissing();
+  output_by_ = parts_.loop->Now() + kOutputLimit;
+  parts_.console.Call([this, attempt = attempt_->number()] {
+    parts_.loop->Post([this, attempt] {
+      if (attempt_->number() == attempt) LookForMissing();
+    });
+  });
+}
+
+void AttemptRun::LookForMissing() {
+  if (explains_ != Explains::kAwaitsOutput) return;
+  if (!MayBeMissing(*attempt_)) return RankFailed();
+  explains_ = Explains::kLooksForMissing;
+  parts_.hang.LookForMissing(*attempt_);
+}
+
 void AttemptRun::RankFailed() {
-  looks_for_missing_ = false;
+  explains_ = Explains::kNothing;
   Stop();
   const Cause& cause = *attempt_->state().cause();
   if (attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
@@ -135,7 +159,8 @@ Loop::Time AttemptRun::Tick(bool may_restart) {
       std::max({parts_.output.last(), parts_.output.last_progress(), parts_.loop->resumed()}));
   const bool stop = hang.StopIsDue();
   parts_.snapshot.RanksHang(hang.hung_since());
-  if (stop && looks_for_missing_) {
+  if (explains_ == Explains::kAwaitsOutput && parts_.loop->Now() >= output_by_) LookForMissing();
+  if (stop && explains_ == Explains::kLooksForMissing) {
     attempt_->missing = parts_.stacks.missing();
     RankFailed();
   }
@@ -147,8 +172,9 @@ Loop::Time AttemptRun::Tick(bool may_restart) {
   const Loop::Time history_at = parts_.history.Tick(*attempt_);
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
   const Loop::Time diagnosis_at = parts_.diagnoser.Tick(*attempt_, running, !hang.awaits_limit());
-  return std::min(
-      {timeout_at_, lost_without_ranks_.report_at, history_at, hang.next(running), diagnosis_at});
+  return std::min({timeout_at_,
+                   explains_ == Explains::kAwaitsOutput ? output_by_ : Loop::Time::max(),
+                   lost_without_ranks_.report_at, history_at, hang.next(running), diagnosis_at});
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
@@ -170,12 +196,7 @@ void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
     }
     parts_.recorder.Record(*std::move(outcome.to_record));
   }
-  if (!outcome.stop) return;
-  if (MayBeMissing(*attempt_)) {
-    looks_for_missing_ = true;
-    return hang.LookForMissing(*attempt_);
-  }
-  RankFailed();
+  if (outcome.stop) AwaitOutput();
 }
 
 void AttemptRun::OnWarning(uint32_t node, const std::string& what) {

@@ -36,8 +36,8 @@ class AttemptRun final : public FleetListener {
   void Stop();
   // Returns whether no rank runs on any node that is connected.
   bool NoneRunsOnConnected();
-  // Ends the search for missing ranks, because a signal stops the attempt.
-  void StopLooking();
+  // Explains a failure no further, because a signal stops the attempt.
+  void StopExplaining();
   // Does the work that is due; returns when to call it again. `may_restart`: another attempt may
   // follow.
   Loop::Time Tick(bool may_restart);
@@ -55,13 +55,20 @@ class AttemptRun final : public FleetListener {
   void OnSample(uint32_t node, v1::NodeSample&& sample) override;
 
  private:
+  // How far the failure of a rank is explained, which takes output and the other ranks' stacks.
+  // Then, the attempt is stopped.
+  enum class Explains { kNothing, kAwaitsOutput, kLooksForMissing };
+
+  void AwaitOutput();
+  void LookForMissing();
   void RankFailed();
   void ReportLostWithoutRanks();
 
   JobParts& parts_;
   Suspension& suspension_;
   std::unique_ptr<Attempt> attempt_;
-  bool looks_for_missing_ = false;  // stops the attempt afterwards
+  Explains explains_ = Explains::kNothing;
+  Loop::Time output_by_ = Loop::Time::max();  // of kAwaitsOutput
   Loop::Time timeout_at_ = Loop::Time::max();
   AllHold none_runs_;                         // no member of the attempt runs a rank
   std::map<uint32_t, uint32_t> warnings_of_;  // number of warnings by node

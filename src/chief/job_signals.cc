@@ -104,7 +104,7 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
       report(ranks + (one ? " has " : " have ") + base::Seconds(parts_.options.launch.grace()) +
              " to exit; repeat to kill " + (one ? "it" : "them"));
       if (run_.state().Interrupted(signal, by)) run_.Stop();
-      return run_.StopLooking();
+      return run_.StopExplaining();
     case Action::kKill:
       report("killing the remaining processes, " + UpTo(parts_) + "; repeat to wait no longer");
       run_.state().Killed();

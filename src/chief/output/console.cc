@@ -45,6 +45,10 @@ void Console::ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank) {
   Add({Piece::kErrors, std::move(logs), rank});
 }
 
+void Console::Call(std::function<void()> then) {
+  Add({.kind = Piece::kCall, .then = std::move(then)});
+}
+
 void Console::Print(std::string line) {
   Add({.kind = Piece::kLine, .text = std::move(line) + "\n"});
 }
@@ -93,7 +97,7 @@ Console::Queue Console::Await() {
   const auto anything = [this] { return !queue_.pieces.empty() || queue_.clear || queue_.finish; };
   Queue taken;
   std::unique_lock lock(mutex_);
-  writing_ = false;
+  writing_ = false;  // also after an exception
   if (due) {
     changed_.wait_until(lock, *due, anything);
   } else {
@@ -127,6 +131,9 @@ void Console::Show(const Queue& taken) {
       case Piece::kErrors:
         piece.logs->ShowErrorsOf(piece.number, screen_);
         break;
+      case Piece::kCall:
+        piece.then();
+        break;
     }
   }
   if (shown_) shown_->Update(now, screen_);
@@ -139,6 +146,10 @@ void Console::Run() {
     const Queue taken = Await();
     base::HandlingExceptions([&] {
       Show(taken);
+      {
+        const std::lock_guard lock(mutex_);
+        writing_ = false;
+      }
       for (const Piece& piece : taken.pieces) {
         if (piece.kind == Piece::kOutput) written_(piece.number, AckOf(piece.output));
       }

@@ -39,6 +39,23 @@ TEST_F(JobTest, TheFirstFailureEndsItAndIsReported) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobTest, AFailureByATimeoutIsReportedWithTheRanksThatDidNotCome) {
+  nodes_[1].stacks =
+      "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+      "hrtimer_nanosleep\n";
+  loop_.After(seconds(5), [this] {
+    nodes_[2].Write(4,
+                    "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+                    "  what():  Watchdog caught collective operation timeout\n");
+    nodes_[2].Exit(4, 134);
+  });
+  EXPECT_EQ(Run(), 134);
+  EXPECT_LT(took_, seconds(6));
+  EXPECT_THAT(report_, HasSubstr("rank 2 (10.0.0.2) sleeps, while others waited for it\n"
+                                 "  because of it, rank 4 on node3 "));
+  ExpectNothingRuns();
+}
+
 TEST_F(JobTest, ANodeThatCannotRunTheJobIsReportedAndNothingStarts) {
   nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
   EXPECT_EQ(Run(), 125);
