@@ -45,7 +45,7 @@ class InterruptNotice {
       }
       raise(signal);  // when the handler returns, with the default action
     };
-    action.sa_flags = SA_RESETHAND;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
     for (size_t i = 0; i < kSignals.size(); ++i) {
       sigaction(kSignals[i], nullptr, &before_[i]);
       if (before_[i].sa_handler == SIG_DFL) sigaction(kSignals[i], &action, nullptr);
