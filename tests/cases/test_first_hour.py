@@ -109,7 +109,7 @@ ls -A | grep -v case.sh
 autodist ps --all; echo "[$?]"
 """)
     assert f"[{code}]\n" in said, said
-    assert re.fullmatch(r"autodist: no jobs(; .* Slurm .*)?\n\[0\]\n", said.split(f"[{code}]\n")[1]), said
+    assert re.fullmatch(r"autodist: no jobs(; .* Slurm.*)?\n\[0\]\n", said.split(f"[{code}]\n")[1]), said
     assert "give the number of ranks" not in said, said
     assert "no such" in said.lower() or "does not exist" in said or "does not resolve" in said, said
 
