@@ -250,7 +250,7 @@ std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word,
   const std::string value = Fits(*known, named.value) ? named.value : std::string(known->value);
   OptionHere here{known->launcher, known->option,
                   absl::StrReplaceAll(std::string(known->more), {{"{}", value}})};
-  if (*known->value) here.option += " " + value;
+  if (*known->option && *known->value) here.option += " " + value;
   return here;
 }
 
