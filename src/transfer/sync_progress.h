@@ -52,8 +52,8 @@ class SyncProgress {
   std::string waits_;              // guarded by text_mutex_
   bool no_bar_ = false;            // guarded by text_mutex_
   // Used only by the thread:
-  std::deque<std::pair<Clock::time_point, uint64_t>> history_;  // of sent_
-  uint64_t tenths_ = 0;                                         // printed so far
+  std::deque<std::pair<Clock::time_point, uint64_t>> history_{{Clock::now(), 0}};  // of sent_
+  uint64_t tenths_ = 0;                                                            // printed so far
   std::mutex mutex_;
   std::condition_variable_any ending_;
   std::jthread thread_;  // last: uses the members above
