@@ -18,8 +18,9 @@ using base::LogLevel;
 constexpr uint32_t kMaxWarnings = 20;  // per node
 // Spares that are lost within this time are reported together.
 constexpr std::chrono::milliseconds kLostTogether{1'000};
-// For the output of a rank that failed.
-constexpr std::chrono::milliseconds kOutputLimit{1'000};
+// For the message of a rank that failed. An agent sends output up to 0.1 s after the rank's end.
+constexpr std::chrono::milliseconds kOutputLimit{300};
+constexpr std::chrono::milliseconds kOutputPause{20};  // between looks at it
 
 }  // namespace
 
@@ -27,7 +28,6 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clear
   JobParts& parts = parts_;
   parts.diagnoser.EndAttempt();  // of the previous attempt, as below
   parts.hang.Finish();
-  explains_ = Explains::kNothing;
   parts.output.End();
   if (attempt->number() == 0) attempt->warnings = std::move(attempt_->warnings);
   attempt_ = std::move(attempt);
@@ -79,43 +79,44 @@ bool AttemptRun::NoneRunsOnConnected() {
 }
 
 void AttemptRun::StopExplaining() {
-  if (explains_ != Explains::kNothing) RankFailed();
+  if (explains()) StopAfterFailure();
 }
 
 void AttemptRun::Finish() {
   parts_.diagnoser.EndAttempt();
   parts_.hang.Finish();
-  if (std::exchange(explains_, Explains::kNothing) == Explains::kLooksForMissing) {
-    attempt_->missing = parts_.stacks.missing();
-  }
   ReportLostWithoutRanks();
 }
 
-// What a rank wrote arrives before its end, but another thread reads it. A blocked terminal delays
-// that thread.
-void AttemptRun::AwaitOutput() {
-  explains_ = Explains::kAwaitsOutput;
-  if (!parts_.console.Busy()) return LookForMissing();
+void AttemptRun::RankFailed() {
+  suspension_.Cancel();
+  explanation_ = Explanation::kAwaitsOutput;
   output_by_ = parts_.loop->Now() + kOutputLimit;
-  parts_.console.Call([this, attempt = attempt_->number()] {
-    parts_.loop->Post([this, attempt] {
-      if (attempt_->number() == attempt) LookForMissing();
-    });
-  });
+  AwaitOutput();
 }
 
-void AttemptRun::LookForMissing() {
-  if (explains_ != Explains::kAwaitsOutput) return;
-  if (!MayBeMissing(*attempt_)) return RankFailed();
-  explains_ = Explains::kLooksForMissing;
+void AttemptRun::AwaitOutput() {
+  const Loop::Time now = parts_.loop->Now();
+  if (now < output_by_ && OutputMayFollow(*attempt_)) {
+    look_at_output_ = now + kOutputPause;
+    return;
+  }
+  if (!MayBeMissing(*attempt_)) return StopAfterFailure();
+  look_at_output_ = Loop::Time::max();
+  explanation_ = Explanation::kLooksForMissing;
   parts_.hang.LookForMissing(*attempt_);
 }
 
-void AttemptRun::RankFailed() {
-  explains_ = Explains::kNothing;
+void AttemptRun::StopAfterFailure() {
+  look_at_output_ = Loop::Time::max();
+  if (std::exchange(explanation_, Explanation::kNone) == Explanation::kLooksForMissing) {
+    parts_.hang.Finish();
+    attempt_->missing = parts_.stacks.missing();
+  }
   Stop();
   const Cause& cause = *attempt_->state().cause();
-  if (attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
+  const bool of_rank = cause.kind == Cause::Kind::kRankFailed;  // may have become that of its node
+  if (of_rank && attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
   // A rank that called MPI_Abort counts as running, and ends by itself.
   const JobState& state = attempt_->state();
   std::vector<std::string> remaining;
@@ -123,7 +124,8 @@ void AttemptRun::RankFailed() {
   for (const v1::NodePlan& node : attempt_->plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       if (rank.auxiliary()) continue;
-      const bool remains = rank.rank() != cause.exit.rank() && state.Runs(rank.rank());
+      const bool failed = of_rank && rank.rank() == cause.exit.rank();
+      const bool remains = !failed && state.Runs(rank.rank());
       if (remains) remaining.push_back(rank.name());
       all_remain &= remains;
     }
@@ -144,6 +146,7 @@ Loop::Time AttemptRun::Tick(bool may_restart) {
     timeout_at_ = Loop::Time::max();
     const bool prevents = may_restart && !parts_.stop.requested();
     parts_.stop.TimedOut();
+    StopExplaining();
     if (!state.cause()) {
       if (state.TimedOut()) Stop();
     } else if (prevents) {
@@ -157,24 +160,20 @@ Loop::Time AttemptRun::Tick(bool may_restart) {
   HangResponse& hang = parts_.hang;
   hang.Alive(
       std::max({parts_.output.last(), parts_.output.last_progress(), parts_.loop->resumed()}));
+  if (parts_.loop->Now() >= look_at_output_) AwaitOutput();
   const bool stop = hang.StopIsDue();
   parts_.snapshot.RanksHang(hang.hung_since());
-  if (explains_ == Explains::kAwaitsOutput && parts_.loop->Now() >= output_by_) LookForMissing();
-  if (stop && explains_ == Explains::kLooksForMissing) {
-    attempt_->missing = parts_.stacks.missing();
-    RankFailed();
-  }
+  if (stop && explanation_ == Explanation::kLooksForMissing) StopAfterFailure();
   if (stop && state.Hung()) Stop();
   const bool running = parts_.recorder.phase() == v1::JOB_PHASE_RUNNING;
-  if (running && hang.Hangs(*attempt_)) {
+  if (running && !explains() && hang.Hangs(*attempt_)) {
     parts_.recorder.Record("no rank showed activity for " + base::Seconds(hang.limit()));
   }
   const Loop::Time history_at = parts_.history.Tick(*attempt_);
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
   const Loop::Time diagnosis_at = parts_.diagnoser.Tick(*attempt_, running, !hang.awaits_limit());
-  return std::min({timeout_at_,
-                   explains_ == Explains::kAwaitsOutput ? output_by_ : Loop::Time::max(),
-                   lost_without_ranks_.report_at, history_at, hang.next(running), diagnosis_at});
+  return std::min({timeout_at_, look_at_output_, lost_without_ranks_.report_at, history_at,
+                   hang.next(running), diagnosis_at});
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
@@ -196,7 +195,7 @@ void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
     }
     parts_.recorder.Record(*std::move(outcome.to_record));
   }
-  if (outcome.stop) AwaitOutput();
+  if (outcome.stop) RankFailed();
 }
 
 void AttemptRun::OnWarning(uint32_t node, const std::string& what) {

@@ -36,14 +36,16 @@ class AttemptRun final : public FleetListener {
   void Stop();
   // Returns whether no rank runs on any node that is connected.
   bool NoneRunsOnConnected();
-  // Explains a failure no further, because a signal stops the attempt.
+  // Whether a rank has failed and the attempt goes on until this is explained; see Explanation.
+  bool explains() const { return explanation_ != Explanation::kNone; }
+  // Stops the attempt now in this case.
   void StopExplaining();
   // Does the work that is due; returns when to call it again. `may_restart`: another attempt may
   // follow.
   Loop::Time Tick(bool may_restart);
   // No other attempt follows, so --timeout does not matter any more.
   void IsLast() { timeout_at_ = Loop::Time::max(); }
-  // Keeps the result of the search for missing ranks; the job is over.
+  // The job is over.
   void Finish();
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override;
@@ -55,20 +57,21 @@ class AttemptRun final : public FleetListener {
   void OnSample(uint32_t node, v1::NodeSample&& sample) override;
 
  private:
-  // How far the failure of a rank is explained, which takes output and the other ranks' stacks.
-  // Then, the attempt is stopped.
-  enum class Explains { kNothing, kAwaitsOutput, kLooksForMissing };
+  // Of the failure of a rank: by what it wrote, then by the stacks of ranks that it may have waited
+  // for.
+  enum class Explanation { kNone, kAwaitsOutput, kLooksForMissing };
 
-  void AwaitOutput();
-  void LookForMissing();
   void RankFailed();
+  void AwaitOutput();
+  void StopAfterFailure();
   void ReportLostWithoutRanks();
 
   JobParts& parts_;
   Suspension& suspension_;
   std::unique_ptr<Attempt> attempt_;
-  Explains explains_ = Explains::kNothing;
-  Loop::Time output_by_ = Loop::Time::max();  // of kAwaitsOutput
+  Explanation explanation_ = Explanation::kNone;
+  Loop::Time output_by_{};                         // of kAwaitsOutput
+  Loop::Time look_at_output_ = Loop::Time::max();  // the same
   Loop::Time timeout_at_ = Loop::Time::max();
   AllHold none_runs_;                         // no member of the attempt runs a rank
   std::map<uint32_t, uint32_t> warnings_of_;  // number of warnings by node

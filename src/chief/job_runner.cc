@@ -60,7 +60,10 @@ void JobRunner::Enter(JobStage stage) {
   using enum JobStage;
   const bool fetched = stage_ == kAwaitingFetches || stage_ == kFetching;
   if (fetched && stage == kLeaving) parts_.stop.Resumed(parts_.loop->Now());
-  if (stage_ == kRunning) starter_.LeaveNodes();
+  if (stage_ == kRunning) {
+    starter_.LeaveNodes();
+    run_.StopExplaining();
+  }
   stage_ = stage;
   until_ = Loop::Time::max();
   report_at_ = parts_.loop->Now() + kShortWait;
@@ -104,10 +107,12 @@ std::optional<StageEvent> JobRunner::NextEvent() {
     case kStarting:
       if (!starter_.Advance()) return std::nullopt;
       return Started();
-    case kRunning:
+    case kRunning: {
       starter_.TakeNodesBack();
-      if (!RanksAreOver() && !run_.state().cause() && !stop.given_up()) return std::nullopt;
+      const bool stops = run_.state().cause() && !run_.explains();
+      if (!RanksAreOver() && !stops && !stop.given_up()) return std::nullopt;
       return StageEvent::kDone;
+    }
     case kEnding:
       if (!HasEnded(RanksAreOver())) return std::nullopt;
       return AfterRanks();

@@ -14,7 +14,6 @@ Console::Console(Written written) : written_(std::move(written)), thread_() {}
 void Console::Write(std::shared_ptr<RankLogs>, uint32_t, v1::Output) {}
 void Console::EndLines(std::shared_ptr<RankLogs>) {}
 void Console::ShowErrorsOf(std::shared_ptr<RankLogs>, uint32_t) {}
-void Console::Call(std::function<void()>) {}
 void Console::Print(std::string) {}
 void Console::Log(base::LogLevel, std::string text) { walks::Note(text); }
 void Console::Clear() {}

@@ -225,13 +225,11 @@ std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const FatalM
            Others(attempt) + " went on" + AfterStep(attempt.logs->LastReport(left->rank)) + ", " +
            Before(cause, *left);
   }
-  if (reason && AwaitedInVain(reason->text)) {
-    std::string not_enqueued = NotEnqueuedText(attempt, cause);
-    if (!not_enqueued.empty()) return not_enqueued;
-  }
-  return attempt.missing.empty()
-             ? ""
-             : attempt.missing + ", while " + Others(attempt) + " waited for it";
+  if (!reason || !AwaitedInVain(reason->text)) return "";
+  std::string not_enqueued = NotEnqueuedText(attempt, cause);
+  if (!not_enqueued.empty() || attempt.missing.empty()) return not_enqueued;
+  return attempt.missing + ", while " + Others(attempt) + " waited for " +
+         (attempt.missing.starts_with("ranks ") ? "them" : "it");
 }
 
 // For a rank that failed by itself on a node whose ranks do not receive all variables of the chief.
@@ -527,6 +525,14 @@ std::string WithoutReasonsOfLosses(std::string text, const Attempt& attempt) {
     text = absl::StrReplaceAll(text, {{loss, loss.substr(0, loss.size() - reason.size())}});
   }
   return text;
+}
+
+bool OutputMayFollow(const Attempt& attempt) {
+  const auto& cause = attempt.state().cause();
+  if (!cause || !OutputMayExplain(*cause) || !attempt.logs) return false;
+  const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause->exit.rank());
+  const bool complete = excerpt.fatal() && !excerpt.fatal()->text_follows;
+  return !complete && attempt.state().running() > 0;
 }
 
 bool MayBeMissing(const Attempt& attempt) {

@@ -25,6 +25,10 @@ std::string NoticedFirst(const Attempt& attempt);
 // it ended well. Call it when the attempt's logs are complete.
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);
 
+// Returns whether a message of the failed rank may explain its end and has not arrived as a whole,
+// while others run.
+bool OutputMayFollow(const Attempt& attempt);
+
 // Returns whether the failed rank waited in vain for others, none of which is known to have failed
 // or ended; the stacks of running ranks then show the reason.
 bool MayBeMissing(const Attempt& attempt);

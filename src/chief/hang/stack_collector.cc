@@ -286,6 +286,7 @@ void StackCollector::LookForMissing(const Attempt& attempt) {
   Ask(attempt, false);
   due_ = std::min(due_, loop_.Now() + kMissingLimit);
   looks_for_missing_ = true;
+  missing_.clear();
 }
 
 void StackCollector::Take(uint32_t member, const v1::RankStacks& stacks) {

@@ -45,10 +45,6 @@ void Console::ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank) {
   Add({Piece::kErrors, std::move(logs), rank});
 }
 
-void Console::Call(std::function<void()> then) {
-  Add({.kind = Piece::kCall, .then = std::move(then)});
-}
-
 void Console::Print(std::string line) {
   Add({.kind = Piece::kLine, .text = std::move(line) + "\n"});
 }
@@ -97,7 +93,7 @@ Console::Queue Console::Await() {
   const auto anything = [this] { return !queue_.pieces.empty() || queue_.clear || queue_.finish; };
   Queue taken;
   std::unique_lock lock(mutex_);
-  writing_ = false;  // also after an exception
+  writing_ = false;
   if (due) {
     changed_.wait_until(lock, *due, anything);
   } else {
@@ -131,9 +127,6 @@ void Console::Show(const Queue& taken) {
       case Piece::kErrors:
         piece.logs->ShowErrorsOf(piece.number, screen_);
         break;
-      case Piece::kCall:
-        piece.then();
-        break;
     }
   }
   if (shown_) shown_->Update(now, screen_);
@@ -146,10 +139,6 @@ void Console::Run() {
     const Queue taken = Await();
     base::HandlingExceptions([&] {
       Show(taken);
-      {
-        const std::lock_guard lock(mutex_);
-        writing_ = false;
-      }
       for (const Piece& piece : taken.pieces) {
         if (piece.kind == Piece::kOutput) written_(piece.number, AckOf(piece.output));
       }

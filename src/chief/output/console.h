@@ -37,8 +37,6 @@ class Console {
   void EndLines(std::shared_ptr<RankLogs> logs);
   // Shows the stderr of a failed rank from now on, regardless of --show.
   void ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank);
-  // Calls `then` on the console's thread when everything before it has been taken, in order.
-  void Call(std::function<void()> then);
   // Writes a line to stdout, in order.
   void Print(std::string line);
   // Writes a message of autodist to stderr, in order.
@@ -47,7 +45,7 @@ class Console {
   // with the next output. Blocks for at most kClearLimit.
   void Clear();
 
-  // Returns whether output is queued or being written; no longer when it is acknowledged.
+  // Returns whether output is queued or being written.
   bool Busy() const;
   uint64_t written() const { return written_bytes_; }  // output, in bytes
 
@@ -62,13 +60,12 @@ class Console {
 
  private:
   struct Piece {
-    enum Kind { kOutput, kEnd, kErrors, kCall, kLine, kMessage } kind;
+    enum Kind { kOutput, kEnd, kErrors, kLine, kMessage } kind;
     std::shared_ptr<RankLogs> logs{};
     uint32_t number = 0;                           // of the node; for kErrors, of the rank
     v1::Output output{};                           // of kOutput
     std::string text{};                            // of kLine and kMessage
     base::LogLevel level = base::LogLevel::kInfo;  // of kMessage
-    std::function<void()> then{};                  // of kCall
   };
   struct Queue {
     std::vector<Piece> pieces;

@@ -266,6 +266,11 @@ TEST_F(EndReportTest, ASingleOtherRankIsNotSaidToBeSeveral) {
                  std::chrono::seconds(30), {});
   of_two.logs = attempt_.logs;
   of_two.missing = "rank 1 (10.0.0.1) sleeps in load (train.py:12)";
+  Write(Line(4,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "RuntimeError: Timed out waiting 1800000ms for recv operation to complete\n",
+             v1::OUTPUT_STREAM_STDERR));
   v1::RankExited exit;
   exit.set_rank(4);
   exit.set_exit_code(1);

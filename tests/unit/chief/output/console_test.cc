@@ -144,16 +144,6 @@ TEST_F(ConsoleTest, AcknowledgesWrittenOutput) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(ConsoleTest, ACallComesAfterTheOutputBeforeIt) {
-  std::promise<std::vector<std::string>> lines;
-  for (int i = 0; i < 5; ++i) Write(0, "line " + std::to_string(i) + "\n");
-  console_->Call([&] { lines.set_value(logs_->ExcerptOf(0).Lines(display::kStdout)); });
-  EXPECT_EQ(lines.get_future().get().size(), 5u);
-  Finish();
-  testing::internal::GetCapturedStdout();
-  testing::internal::GetCapturedStderr();
-}
-
 TEST_F(ConsoleTest, KeepsTheLastLines) {
   for (int i = 0; i < 50; ++i) Write(0, "line " + std::to_string(i) + "\n");
   Finish();
