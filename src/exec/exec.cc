@@ -130,14 +130,15 @@ Status ExecError(const std::string& said, const Container& container) {
     }
     if (std::ranges::none_of(kOwn, [&](const char* own) { return line.starts_with(own); }))
       continue;
-    if (Has(what, kContainerGone) || Has(what, kContainerOff)) {
+    const bool gone = Has(what, kContainerGone);
+    if (gone || Has(what, kContainerOff)) {
+      const std::string start = container.runtime == "kubectl" ? "start the pod"
+                                : gone                         ? "create and start the container"
+                                                               : "start or unpause the container";
       const Status off =
           WithRemedy(Error(StatusCode::kUnavailable, "the container cannot be entered: " + what),
                      container.image.empty()
-                         ? base::ForUser(std::string(container.runtime == "kubectl"
-                                                         ? "start the pod"
-                                                         : "start or unpause the container") +
-                                         "[spec|, and check its name in the spec]")
+                         ? base::ForUser(start + "[spec|, or correct its name in the spec]")
                          : "find out what ended it: its image, " + container.image +
                                ", must run `sh -c 'sleep 60'` on the node");
       return ProvesEnd(what) ? ProofOfEnd::OfContainer(off) : off;

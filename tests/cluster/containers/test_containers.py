@@ -126,7 +126,8 @@ def test_a_missing_container(start, spec, runtimes):
     assert outcome.code == 125
     assert "o such container" in outcome.err
     assert re.search("container state improper|is not running", outcome.err)
-    assert "start or unpause the container" in outcome.err
+    assert "create and start the container, or correct its name" in outcome.err
+    assert "start or unpause the container, or correct its name" in outcome.err
     assert not processes()
 
 
