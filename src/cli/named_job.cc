@@ -95,8 +95,8 @@ Result<std::string> JobOfFolder(const std::string& word, const std::string& fold
 }  // namespace
 
 std::string QueuedJobsText() {
-  return slurm::HasSrun() ? "; if it is a batch job of Slurm, it is listed once it runs; until "
-                            "then, `squeue --me` shows it"
+  return slurm::HasSrun() ? "; a batch job of Slurm is listed once it runs; until then, `squeue "
+                            "--me` shows it"
                           : "";
 }
 
