@@ -115,7 +115,8 @@ void AttemptRun::StopAfterFailure() {
   }
   Stop();
   const Cause& cause = *attempt_->state().cause();
-  const bool of_rank = cause.kind == Cause::Kind::kRankFailed;  // may have become that of its node
+  const bool of_rank =
+      cause.kind == Cause::Kind::kRankFailed;  // otherwise, its node is lost as well
   if (of_rank && attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
   // A rank that called MPI_Abort counts as running, and ends by itself.
   const JobState& state = attempt_->state();
