@@ -18,12 +18,12 @@ constexpr std::chrono::milliseconds kMaxClockStep = std::chrono::seconds(5);
 
 char ChiefState(const v1::JobStatus& job) {
   constexpr size_t kMaxStat = 4096;
-  constexpr std::string_view kName = " (autodist) ";
+  constexpr std::string_view kProgram = " (autodist) ";
   if (job.phase() == v1::JOB_PHASE_ENDED || !base::IsThisHost(job.host())) return 0;
   const auto stat = base::ReadFile("/proc/" + std::to_string(job.chief_pid()) + "/stat", kMaxStat);
-  const size_t name = stat.ok() ? stat->find(kName) : std::string::npos;
-  if (name == std::string::npos || name + kName.size() >= stat->size()) return 0;
-  const char state = (*stat)[name + kName.size()];
+  const size_t name = stat.ok() ? stat->find(kProgram) : std::string::npos;
+  if (name == std::string::npos || name + kProgram.size() >= stat->size()) return 0;
+  const char state = (*stat)[name + kProgram.size()];
   const bool same = process::StartOf(job.chief_pid()) <= job.started_ms() + kMaxClockStep.count();
   return same && state != 'Z' ? state : '\0';
 }
