@@ -367,9 +367,9 @@ TEST(CheckStartedOnceTest, TasksOfAnotherLauncherAreRefused) {
         {{{"OMPI_COMM_WORLD_SIZE", "4"}}, "one of 4 tasks of mpirun (OMPI_COMM"},
         {{{"PMI_SIZE", "2"}}, "one of 2 tasks of mpirun (PMI_SIZE)"},
         {{{"OMPI_COMM_WORLD_SIZE", "4"}, {"AUTODIST_RANK", "0"}}, ""}}) {
-    const Status checked = CheckStartedOnce([&](const std::string& name) {
-      const auto found = environment.find(name);
-      return found == environment.end() ? std::nullopt : std::optional(found->second);
+    const Status checked = CheckStartedOnce([&from = environment](const std::string& name) {
+      const auto found = from.find(name);
+      return found == from.end() ? std::nullopt : std::optional(found->second);
     });
     EXPECT_EQ(checked.ok(), refusal.empty()) << checked;
     EXPECT_THAT(Message(checked), HasSubstr(refusal));
@@ -385,9 +385,9 @@ TEST(CheckStartedOnceTest, TheHintNamesTheVariablesThatAreSet) {
        {std::pair{in_step, "`env -u SLURM_STEP_ID autodist ...`"},
         {with_pmi, "`env -u SLURM_STEP_ID -u PMI_SIZE autodist ...`"},
         {{{"OMPI_COMM_WORLD_SIZE", "4"}}, "`env -u OMPI_COMM_WORLD_SIZE autodist ...`"}}) {
-    const Status checked = CheckStartedOnce([&](const std::string& name) {
-      const auto found = environment.find(name);
-      return found == environment.end() ? std::nullopt : std::optional(found->second);
+    const Status checked = CheckStartedOnce([&from = environment](const std::string& name) {
+      const auto found = from.find(name);
+      return found == from.end() ? std::nullopt : std::optional(found->second);
     });
     EXPECT_THAT(Remedy(checked), HasSubstr(command));
   }

@@ -58,9 +58,10 @@ TEST(TasksOfStepTest, AreThoseOfSrunAndNotOfTheAllocation) {
         {{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}}, 8},
         {{{"SLURM_STEP_ID", "3"}, {"SLURM_NTASKS", "2"}}, 2},
         {{{"SLURM_STEP_ID", "3"}, {"SLURM_STEP_NUM_TASKS", "x"}}, 1}}) {
-    const auto variable = [&](const std::string& name) -> std::optional<std::string> {
-      const auto found = environment.find(name);
-      return found == environment.end() ? std::nullopt : std::optional(found->second);
+    const auto variable = [&from =
+                               environment](const std::string& name) -> std::optional<std::string> {
+      const auto found = from.find(name);
+      return found == from.end() ? std::nullopt : std::optional(found->second);
     };
     EXPECT_EQ(TasksOfStep(variable), tasks) << testing::PrintToString(environment);
   }

@@ -59,7 +59,7 @@ TEST(FileSumTest, CountsEachFileOnce) {
   EXPECT_TRUE(sum.empty());
   EXPECT_EQ(sum.Text(), "0 files, 0 bytes");
   for (int node = 0; node < 3; ++node) {
-    for (const uint64_t entry : {70, 2, 70}) sum.Add({entry, 1'000});
+    for (const uint64_t entry : {70UL, 2UL, 70UL}) sum.Add({entry, 1'000});
   }
   EXPECT_FALSE(sum.empty());
   EXPECT_EQ(sum.Text(), "2 files, 2.0 kB");
