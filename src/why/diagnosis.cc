@@ -357,7 +357,7 @@ bool HasGivenUp(const v1::RankSnapshot& rank) {
 }
 
 // It runs and has printed no failure.
-bool GoesOn(const v1::RankSnapshot& rank) {
+bool HasNotFailed(const v1::RankSnapshot& rank) {
   return rank.state() == v1::RANK_STATE_RUNNING && rank.failure().empty() && !HasGivenUp(rank);
 }
 
@@ -367,7 +367,7 @@ std::string TheOnlyOneLeft(const v1::JobSnapshot& snapshot) {
   size_t others = 0;
   for (const v1::RankSnapshot& rank : snapshot.ranks()) {
     if (rank.auxiliary()) continue;
-    if (GoesOn(rank)) {
+    if (HasNotFailed(rank)) {
       left.push_back(rank.rank());
     } else {
       ++others;
@@ -451,7 +451,7 @@ std::string WhoIsMissing(const Known& known) {
   Ranks missing;
   for (const RankActivity& rank : ranks) {
     const v1::RankSnapshot* of = snapshot::FindRank(known.now, rank.rank);
-    if (of && GoesOn(*of) && !MayWait(*of, rank)) missing.push_back(&rank);
+    if (of && HasNotFailed(*of) && !MayWait(*of, rank)) missing.push_back(&rank);
   }
   if (missing.empty()) return TheOnlyOneLeft(known.now);
   const std::vector<uint32_t> numbers = Numbers(missing);

@@ -6,8 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "issues/issue.h"
@@ -24,33 +22,66 @@ std::string CommonPlace(const Ranks& ranks) {
   return same && !place.empty() ? " in " + place : "";
 }
 
-// "…; the 3 others wait at sockets in exchange (train.py)".
-v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const Ranks& others,
-              const std::string& others_do) {
-  return StalledIssue(
-      snapshot, Numbers(odd),
-      (odd.size() == 1 ? "" : snapshot::RanksName(Numbers(odd)) + " stand still: ") +
-          WhatTheyDo(snapshot, odd) + ", while " + Others(others.size()) + " " + others_do +
-          CommonPlace(others));
+// "…, while the 3 others wait at sockets in exchange (train.py)": `rest` is ", while" and so on.
+v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const std::string& rest) {
+  const std::vector<uint32_t> numbers = Numbers(odd);
+  return StalledIssue(snapshot, numbers,
+                      (odd.size() == 1 ? "" : snapshot::RanksName(numbers) + " stand still: ") +
+                          WhatTheyDo(snapshot, odd) + rest);
 }
 
-Ranks Those(const Ranks& ranks, Doing doing, bool is) {
-  Ranks those;
-  std::ranges::copy_if(ranks, std::back_inserter(those),
-                       [&](const RankActivity* rank) { return (rank->now.doing == doing) == is; });
-  return those;
+// ", while the 3 others wait at sockets in exchange (train.py)"
+std::string While(const Ranks& others, const std::string& they_do) {
+  return ", while " + Others(others.size()) + " " + they_do + CommonPlace(others);
 }
 
 // The kernel's state shows it, with whatever tool for the frames.
 bool IsOfKernel(const RankActivity* rank) {
-  constexpr std::array<Doing, 5> kOfKernel = {Doing::kSleep, Doing::kFile, Doing::kDisk,
-                                              Doing::kSocket, Doing::kStopped};
+  constexpr std::array<Doing, 4> kOfKernel = {Doing::kSleep, Doing::kFile, Doing::kDisk,
+                                              Doing::kSocket};
   return std::ranges::find(kOfKernel, rank->now.doing) != kOfKernel.end();
 }
+
+// What the odd ones do can be compared with what the other ranks do.
+bool CanCompare(const Ranks& ranks, const Ranks& odd) {
+  return AreComparable(ranks) || std::ranges::all_of(odd, IsOfKernel);
+}
+
+bool MayBeInCollective(const RankActivity* rank) { return rank->now.MayBeInCollective(); }
 
 // By a lock on a file, which the kernel's state shows; frames may show other locks.
 bool IsLocked(const RankActivity* rank) {
   return rank->now.doing == Doing::kLock && !rank->now.has_frames;
+}
+
+// Finds ranks that do something else than wait at sockets, as most do.
+std::optional<v1::Issue> OddBesideSockets(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+  const Ranks waiting = Those(ranks, Doing::kSocket);
+  const Ranks odd = Those(ranks, Doing::kSocket, false);
+  if (waiting.empty() || odd.empty() || odd.size() > waiting.size()) return std::nullopt;
+  const bool unclear = std::ranges::any_of(odd, MayBeInCollective) && odd.size() == waiting.size();
+  if (unclear || !CanCompare(ranks, odd)) return std::nullopt;
+  return Odd(snapshot, odd,
+             While(waiting, waiting.size() == 1 ? "waits at a socket" : "wait at sockets"));
+}
+
+// Finds ranks that do something else than wait for a thread or process, as most do.
+std::optional<v1::Issue> OddBesideThreads(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+  const Ranks waiting = Those(ranks, Doing::kWait);
+  const Ranks odd = Those(ranks, Doing::kWait, false);
+  if (waiting.empty() || odd.empty()) return std::nullopt;
+  const bool sleep = std::ranges::all_of(
+      odd, [](const RankActivity* rank) { return rank->now.doing == Doing::kSleep; });
+  // Collectives do not wait for locks on files, so these may even be most.
+  const bool locked = std::ranges::all_of(odd, IsLocked);
+  if (waiting.size() < 2 && !sleep && !locked) return std::nullopt;
+  if (odd.size() > waiting.size() && !locked) return std::nullopt;
+  const bool unclear = std::ranges::any_of(odd, MayBeInCollective) && odd.size() == waiting.size();
+  if (unclear || !CanCompare(ranks, odd)) return std::nullopt;
+  const bool one = waiting.size() == 1;
+  const std::string wait =
+      one ? "waits for another thread or process" : "wait for other threads or processes";
+  return Odd(snapshot, odd, While(waiting, wait));
 }
 
 // Ranks of different programs, or with other versions of a library, have different stacks anyway.
@@ -79,7 +110,7 @@ std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks
     }
   }
   if (here.size() < there.size()) here.swap(there);
-  if (there.empty() || here.size() < 2 || here.size() == there.size()) return std::nullopt;
+  if (there.empty() || here.size() == there.size()) return std::nullopt;
   const auto is_close_to_one = [&](const RankActivity* rank) {
     return std::ranges::any_of(here, [&](const RankActivity* one) {
       return AreCloseDepths(*one->now.depth, *rank->now.depth);
@@ -88,7 +119,7 @@ std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks
   if (std::ranges::any_of(there, is_close_to_one)) return std::nullopt;
   const auto standing = static_cast<size_t>(std::ranges::count_if(here, Stands));
   if (2 * standing <= here.size()) return std::nullopt;
-  v1::Issue issue = Odd(snapshot, there, here, "wait in another place");
+  v1::Issue issue = Odd(snapshot, there, While(here, "wait in another place"));
   for (const Ranks* those : {&there, &here}) {
     issues::AddEvidence(issue, snapshot::RanksName(Numbers(*those)),
                         "a stack of " + std::to_string(those->front()->now.depth->bytes) + " bytes",
@@ -97,45 +128,33 @@ std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks
   return issue;
 }
 
-}  // namespace
-
-std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks,
-                                 bool are_all) {
-  for (const auto& [doing, one, several] :
-       {std::tuple{Doing::kSocket, "waits at a socket", "wait at sockets"},
-        std::tuple{Doing::kWait, "waits for another thread or process",
-                   "wait for other threads or processes"}}) {
-    const Ranks waiting = Those(ranks, doing, true);
-    const Ranks odd = Those(ranks, doing, false);
-    const bool sleeps = std::ranges::all_of(
-        odd, [](const RankActivity* rank) { return rank->now.doing == Doing::kSleep; });
-    // Collectives do not wait for locks on files, so these may even be most.
-    const bool locked = doing == Doing::kWait && std::ranges::all_of(odd, IsLocked);
-    const bool definite = doing == Doing::kSocket
-                              ? !waiting.empty()
-                              : waiting.size() >= 2 || (!waiting.empty() && (sleeps || locked));
-    if (!definite || odd.empty() || (odd.size() > waiting.size() && !locked)) continue;
-    const bool unclear = std::ranges::any_of(
-        odd, [](const RankActivity* rank) { return rank->now.MayBeInCollective(); });
-    if (unclear && odd.size() == waiting.size()) continue;
-    if (!AreComparable(ranks) && !std::ranges::all_of(odd, IsOfKernel)) continue;
-    return Odd(snapshot, odd, waiting, waiting.size() == 1 ? one : several);
-  }
+// Finds ranks that are elsewhere than most. `are_all`: what every running rank does is known.
+std::optional<v1::Issue> OddByPlace(const v1::JobSnapshot& snapshot, const Ranks& ranks,
+                                    bool are_all) {
   if (!AreComparable(ranks)) return std::nullopt;
   std::map<std::string, Ranks> places;
   for (const RankActivity* rank : ranks) places[rank->now.place].push_back(rank);
   const auto found =
       std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
-  const std::string most = found->first;
-  const Ranks waiting = places[most];
+  const std::string& most = found->first;
+  const Ranks& waiting = found->second;
   if (most.empty()) return are_all ? OddByDepth(snapshot, ranks) : std::nullopt;
-  if (waiting.size() < 2 || 2 * waiting.size() <= ranks.size()) return std::nullopt;
+  if (2 * waiting.size() <= ranks.size()) return std::nullopt;
   Ranks odd;
   std::ranges::copy_if(ranks, std::back_inserter(odd), [&](const RankActivity* rank) {
     return rank->now.place != most && !rank->now.place.empty();
   });
   if (odd.empty() || odd.size() + waiting.size() < ranks.size()) return std::nullopt;
-  return Odd(snapshot, odd, waiting, "wait");
+  return Odd(snapshot, odd, While(waiting, "wait"));
+}
+
+}  // namespace
+
+std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+  const Ranks all = All(ranks);
+  if (auto cause = OddBesideSockets(snapshot, all)) return cause;
+  if (auto cause = OddBesideThreads(snapshot, all)) return cause;
+  return OddByPlace(snapshot, all, WithoutSample(snapshot, ranks) == 0);
 }
 
 std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Activities& ranks) {
@@ -156,9 +175,7 @@ std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Act
   if (!same || odd.empty() || odd.size() >= computing.size() || !std::ranges::all_of(odd, rests)) {
     return std::nullopt;
   }
-  return Odd(
-      snapshot, odd, computing,
-      computing.size() == 1 ? "waits for its GPU, or computes" : "wait for their GPUs, or compute");
+  return Odd(snapshot, odd, While(computing, "wait for their GPUs, or compute"));
 }
 
 }  // namespace autodist::why

@@ -11,8 +11,7 @@ namespace autodist::why {
 
 // Finds ranks that differ from most, for when no collective is recognized. For ranks that stand
 // still while most only wait: compares what they do, otherwise where they are.
-// `are_all`: what every running rank does is known.
-std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks, bool are_all);
+std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
 // Ranks seem to compute while they wait for their GPUs, as in NCCL's collectives. Finds ranks that
 // rest elsewhere meanwhile.

@@ -13,25 +13,15 @@
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "issues/issue.h"
-#include "issues/thresholds.h"
 #include "snapshot/lookup.h"
 #include "why/calls.h"
 #include "why/doing.h"
 #include "why/odd_ones.h"
-#include "why/work_between.h"
 
 namespace autodist::why {
 namespace {
 
 constexpr size_t kShownGroups = 5;  // groups of ranks shown as evidence
-
-Ranks Those(const Activities& ranks, bool in_collective) {
-  Ranks those;
-  for (const RankActivity& rank : ranks) {
-    if ((rank.now.doing == Doing::kCollective) == in_collective) those.push_back(&rank);
-  }
-  return those;
-}
 
 // It does the same as before, and no worker of the data loader has run.
 bool Remains(const RankActivity* rank) {
@@ -81,18 +71,12 @@ v1::Issue NotEntered(const v1::JobSnapshot& snapshot, const Ranks& waiting, cons
                      bool unclear = false) {
   const std::string collective = MostIn(ByCollective(waiting));
   const std::string where = collective.empty() ? "the collective" : WithThe(collective);
-  const std::string others =
-      (unclear ? base::Count(waiting.size(), "other") : Others(waiting.size())) +
-      (waiting.size() == 1 ? " waits" : " wait");
-  const std::string entered = " not entered " + where + " in which " + others + "; ";
-  if (missing.size() == 1) {
-    return StalledIssue(
-        snapshot, Numbers(missing),
-        NameOf(snapshot, *missing[0]) + " has" + entered + "it " + missing[0]->now.words);
-  }
-  return StalledIssue(
-      snapshot, Numbers(missing),
-      snapshot::RanksName(Numbers(missing)) + " have" + entered + WhatTheyDo(snapshot, missing));
+  const std::string entered =
+      " not entered " + where + " in which " + OthersWait(waiting.size(), !unclear) + "; ";
+  const bool one = missing.size() == 1;
+  return StalledIssue(snapshot, Numbers(missing),
+                      NamesOf(snapshot, missing) + (one ? " has" : " have") + entered +
+                          (one ? "it " + missing[0]->now.words : WhatTheyDo(snapshot, missing)));
 }
 
 // Most wait in one collective, and the rest in point-to-point operations, for a rank that waits in
@@ -143,12 +127,6 @@ std::string Ago(const v1::JobSnapshot& snapshot, int64_t time_ms) {
 const Activity* NowOf(const Activities& ranks, uint32_t number) {
   const auto found = std::ranges::lower_bound(ranks, number, {}, &RankActivity::rank);
   return found == ranks.end() || found->rank != number ? nullptr : &found->now;
-}
-
-// "; the 3 others wait"
-std::string OthersWait(size_t number) {
-  if (number == 0) return "";
-  return number == 1 ? "; the other rank waits" : "; the " + base::Count(number, "other") + " wait";
 }
 
 // Describes the running ranks: a single one, or all if they are in the same collective.
@@ -253,17 +231,6 @@ Ranks OddOnesOf(const std::vector<Waiters>& groups) {
   return odd;
 }
 
-// Data may be on its way to a rank, or lost. A rank without a frame of a collective may wait for
-// its GPU, unless the job is certainly stalled.
-bool MayGoOn(const v1::JobSnapshot& snapshot, const RankActivity& rank, bool stalled) {
-  const bool loses = std::ranges::any_of(rank.now.sent_again, [](const SentAgain& sent) {
-    return sent.unanswered >= issues::kUnansweredSegments;
-  });
-  if (loses || (rank.earlier && MovesData(*rank.earlier, rank.now))) return true;
-  const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank.rank);
-  return !stalled && rank.now.collective.empty() && of && of->gpus_size() > 0;
-}
-
 // Finds ranks that wait for each other in calls that cannot match: a common mistake of programs,
 // such as a collective below `if rank == 0`. `waiting`: all ranks, at least one, which stand still.
 std::optional<v1::Issue> DifferentCallsCause(const v1::JobSnapshot& snapshot,
@@ -299,30 +266,28 @@ bool AllStand(const Activities& ranks) {
   return std::ranges::all_of(ranks, [](const RankActivity& rank) { return Stands(&rank); });
 }
 
-size_t Waiting(const Activities& ranks) { return Those(ranks, true).size(); }
+size_t Waiting(const Activities& ranks) { return Those(All(ranks), Doing::kCollective).size(); }
 
 std::optional<v1::Issue> StoppedCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
-  Ranks stopped;
-  for (const RankActivity& rank : ranks) {
-    if (rank.now.doing == Doing::kStopped) stopped.push_back(&rank);
-  }
+  const Ranks stopped = Those(All(ranks), Doing::kStopped);
   if (stopped.empty()) return std::nullopt;
-  const size_t waiting = Waiting(ranks);
+  const Ranks waiting = Those(All(ranks), Doing::kCollective);
+  const std::vector<uint32_t> numbers = Numbers(stopped);
   std::string what = stopped.size() == 1 ? WhatTheyDo(snapshot, stopped)
-                                         : snapshot::RanksName(Numbers(stopped)) +
+                                         : snapshot::RanksName(numbers) +
                                                " are stopped: " + WhatTheyDo(snapshot, stopped);
-  if (waiting > 0) {
-    const std::string collective = MostIn(ByCollective(Those(ranks, true)));
-    what += "; " + Others(waiting) + (waiting == 1 ? " waits" : " wait") +
+  if (!waiting.empty()) {
+    const std::string collective = MostIn(ByCollective(waiting));
+    what += "; " + OthersWait(waiting.size()) +
             (collective.empty() ? " for it" : " in " + WithArticle(collective));
   }
-  return StalledIssue(snapshot, Numbers(stopped), what);
+  return StalledIssue(snapshot, numbers, what);
 }
 
 std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
                                          bool stalled) {
-  const Ranks waiting = Those(ranks, true);
-  Ranks others = Those(ranks, false);
+  const Ranks waiting = Those(All(ranks), Doing::kCollective);
+  Ranks others = Those(All(ranks), Doing::kCollective, false);
   // If the frames of some show the collective, ranks without frames, or with those of another tool,
   // may be in it, too.
   const auto may_be_in_it = [&](const RankActivity* rank) {
@@ -350,15 +315,11 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
   if (waiting.empty()) {
     if (!stalled && !StandStill(others)) return std::nullopt;
     if (auto cause = AllWait(snapshot, others)) return cause;
-    return OddOnes(snapshot, others, WithoutSample(snapshot, ranks) == 0);
+    return OddOnes(snapshot, ranks);
   }
   if (!stalled && !Missing(waiting, others)) return std::nullopt;
   v1::Issue issue = NotEntered(snapshot, waiting, others, unclear);
-  // A service may answer later.
-  const bool may_end = !stalled && std::ranges::all_of(others, [](const RankActivity* rank) {
-    return rank->now.awaits_service;
-  });
-  if (may_end) issue.set_kind(v1::Issue::KIND_WARNING);
+  AllowForService(others, stalled, issue);
   return issue;
 }
 
@@ -403,8 +364,9 @@ std::optional<v1::Issue> RaisedCause(const v1::JobSnapshot& snapshot, const Acti
   if (!first) return std::nullopt;
   v1::Issue issue = StalledIssue(snapshot, {first->rank()},
                                  snapshot::RankName(snapshot, first->rank()) + " wrote an error " +
-                                     Ago(snapshot, first->failure_ms()) + " and has not ended: " +
-                                     base::Printable(first->failure()) + OthersWait(running - 1));
+                                     Ago(snapshot, first->failure_ms()) +
+                                     " and has not ended: " + base::Printable(first->failure()) +
+                                     (running > 1 ? "; " + OthersWait(running - 1) : ""));
   issues::AddEvidence(issue, snapshot::RankName(snapshot, first->rank()),
                       base::Printable(first->failure()), "its output");
   return issue;

@@ -1,10 +1,13 @@
 #include "why/standing.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/home_folder.h"
+#include "base/quantity.h"
 #include "issues/issue.h"
+#include "issues/thresholds.h"
 #include "snapshot/lookup.h"
 #include "why/stack_causes.h"
 #include "why/work_between.h"
@@ -74,6 +77,19 @@ const Activity* EarlierOf(const Activity& now, const std::vector<Activity>& earl
 
 }  // namespace
 
+Ranks All(const Activities& ranks) {
+  Ranks all;
+  for (const RankActivity& rank : ranks) all.push_back(&rank);
+  return all;
+}
+
+Ranks Those(const Ranks& ranks, Doing doing, bool is) {
+  Ranks those;
+  std::ranges::copy_if(ranks, std::back_inserter(those),
+                       [&](const RankActivity* rank) { return (rank->now.doing == doing) == is; });
+  return those;
+}
+
 std::optional<bool> HasRested(const RankActivity& rank) {
   if (!rank.earlier || !rank.now.switches || !rank.earlier->switches) return std::nullopt;
   const bool debugged = rank.now.has_frames || rank.earlier->has_frames;
@@ -104,6 +120,15 @@ bool WaitsStill(const RankActivity* rank) {
 bool Stands(const RankActivity* rank) {
   return SameTwice(rank) && rank->earlier->words == rank->now.words &&
          HasRested(*rank).value_or(true);
+}
+
+bool MayGoOn(const v1::JobSnapshot& snapshot, const RankActivity& rank, bool stalled) {
+  const bool loses = std::ranges::any_of(rank.now.sent_again, [](const SentAgain& sent) {
+    return sent.unanswered >= issues::kUnansweredSegments;
+  });
+  if (loses || (rank.earlier && MovesData(*rank.earlier, rank.now))) return true;
+  const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank.rank);
+  return !stalled && rank.now.collective.empty() && of && of->gpus_size() > 0;
 }
 
 bool AreCloseDepths(const StackDepth& one, const StackDepth& other) {
@@ -148,6 +173,10 @@ std::string Others(size_t number) {
   return number == 1 ? "the other rank" : "the " + std::to_string(number) + " others";
 }
 
+std::string OthersWait(size_t number, bool all) {
+  return (all ? Others(number) : base::Count(number, "other")) + (number == 1 ? " waits" : " wait");
+}
+
 std::string WhatTheyDo(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
   return NameOf(snapshot, *ranks.front()) + " " + ranks.front()->now.words;
 }
@@ -159,6 +188,13 @@ v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const std::vector<uint32
   for (const uint32_t rank : whose) issues::AddRank(snapshot, rank, issue);
   issue.set_what(std::move(what));
   return issue;
+}
+
+void AllowForService(const Ranks& whose, bool stalled, v1::Issue& issue) {
+  const bool may_end = !stalled && std::ranges::all_of(whose, [](const RankActivity* rank) {
+    return rank->now.awaits_service;
+  });
+  if (may_end) issue.set_kind(v1::Issue::KIND_WARNING);
 }
 
 Activities ReadStacks(const v1::JobSnapshot& snapshot, const Stacks& now_stacks,

@@ -10,6 +10,7 @@
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/snapshot.pb.h"
 #include "why/activity.h"
+#include "why/doing.h"
 
 namespace autodist::why {
 
@@ -25,6 +26,9 @@ std::optional<bool> HasRested(const RankActivity& rank);
 
 using Activities = std::vector<RankActivity>;    // in order of the ranks
 using Ranks = std::vector<const RankActivity*>;  // some of them
+Ranks All(const Activities& ranks);
+// Those that do this; if not `is`, those that do anything else.
+Ranks Those(const Ranks& ranks, Doing doing, bool is = true);
 
 // Counts running ranks without a sample: there are too many, or their node has not answered.
 size_t WithoutSample(const v1::JobSnapshot& snapshot, const Activities& ranks);
@@ -35,6 +39,10 @@ bool SameTwice(const RankActivity* rank);
 bool Stands(const RankActivity* rank);
 // Waits for the same call in both samples, in which it has not run, unless it polls for the others.
 bool WaitsStill(const RankActivity* rank);
+
+// Data may be on its way to it, or lost. Without a frame of a collective it may wait for its GPU,
+// unless the job is certainly stalled.
+bool MayGoOn(const v1::JobSnapshot& snapshot, const RankActivity& rank, bool stalled);
 
 // They differ by no more than aligned frames do.
 bool AreCloseDepths(const StackDepth& one, const StackDepth& other);
@@ -55,10 +63,15 @@ std::string NameOf(const v1::JobSnapshot& snapshot, const RankActivity& rank);
 std::string NamesOf(const v1::JobSnapshot& snapshot, const Ranks& ranks);
 // "the other rank", "the 3 others"
 std::string Others(size_t number);
+// "the other rank waits", "the 3 others wait"; of not `all`: "1 other waits", "3 others wait".
+std::string OthersWait(size_t number, bool all = true);
 // "rank 2 (host2) sleeps in …"; of several ranks, names all and shows what the first does.
 std::string WhatTheyDo(const v1::JobSnapshot& snapshot, const Ranks& ranks);
 v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const std::vector<uint32_t>& whose,
                        std::string what);
+// If all of these ranks wait for a service, which may answer later, the issue becomes a warning,
+// unless the job is certainly stalled.
+void AllowForService(const Ranks& whose, bool stalled, v1::Issue& issue);
 
 using Stacks = std::vector<v1::WholeStack>;
 
