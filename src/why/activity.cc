@@ -292,6 +292,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.awaits_service =
       activity.doing == Doing::kSocket && process.file.starts_with(kSocketTo) &&
       process.file.find(',') == std::string::npos && !IsWithOthers(process.stack());
+  activity.is_unaccepted = activity.doing == Doing::kSocket && process.file.ends_with(kNotAccepted);
   activity.saves = Saves(process.stack());
   activity.is_at_end = IsAtEnd(process.stack());
   activity.meets =

@@ -52,6 +52,7 @@ struct Activity {
   bool is_at_end = false;       // a Python interpreter that joins its threads before it exits
   bool saves = false;           // is in a function that is named as one that saves
   bool awaits_service = false;  // waits for an answer at a connection that was accepted
+  bool is_unaccepted = false;   // waits at a connection that no program has accepted
   bool loads = false;           // of kDataLoader: its workers are computing
   bool gets_on = false;         // it made progress between two samples
   std::optional<uint64_t> switches;  // voluntary context switches so far

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -125,6 +126,14 @@ bool IsOnOneNode(const v1::JobSnapshot& snapshot, const RankActivity& one,
 // By the end of a connection, the ranks that have it. Addresses such as 127.0.0.1 are of each node.
 using Owners = std::multimap<std::string_view, const RankActivity*>;
 
+Owners OwnersOf(const Ranks& ranks) {
+  Owners owners;
+  for (const RankActivity* rank : ranks) {
+    for (const std::string& end : rank->now.own_ends) owners.emplace(end, rank);
+  }
+  return owners;
+}
+
 // The rank for which `rank` waits; nullptr: unknown, or itself. At the rendezvous port, a thread of
 // rank 0 answers when any other rank has set a key.
 const RankActivity* AwaitedBy(const v1::JobSnapshot& snapshot, const RankActivity& rank,
@@ -164,10 +173,7 @@ std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Acti
   if (std::ranges::any_of(ranks, [](const RankActivity& rank) { return rank.now.MayBeAtWork(); })) {
     return std::nullopt;
   }
-  Owners owners;
-  for (const RankActivity& rank : ranks) {
-    for (const std::string& end : rank.now.own_ends) owners.emplace(end, &rank);
-  }
+  const Owners owners = OwnersOf(All(ranks));
   Ranks circle;
   std::set<const RankActivity*> seen;
   for (size_t i = 0; i < ranks.size() && circle.empty(); ++i) {
@@ -189,6 +195,15 @@ std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Acti
   return StalledIssue(
       snapshot, Numbers(sorted),
       snapshot::RanksName(Numbers(sorted)) + " wait for each other at their sockets: " + text);
+}
+
+Ranks AwaitingRanks(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+  const Owners owners = OwnersOf(ranks);
+  Ranks awaiting;
+  std::ranges::copy_if(ranks, std::back_inserter(awaiting), [&](const RankActivity* rank) {
+    return !rank->now.awaits_end.empty() && AwaitedBy(snapshot, *rank, owners, {});
+  });
+  return awaiting;
 }
 
 std::optional<v1::Issue> CannotConnectCause(const v1::JobSnapshot& snapshot,

@@ -28,4 +28,7 @@ std::optional<v1::Issue> CannotConnectCause(const v1::JobSnapshot& snapshot,
 std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
                                      const Rendezvous& given);
 
+// Those that wait at a socket whose other end another one of the ranks has.
+Ranks AwaitingRanks(const v1::JobSnapshot& snapshot, const Ranks& ranks);
+
 }  // namespace autodist::why

@@ -10,6 +10,7 @@
 
 #include "issues/issue.h"
 #include "snapshot/lookup.h"
+#include "why/connections.h"
 #include "why/doing.h"
 
 namespace autodist::why {
@@ -23,11 +24,15 @@ std::string CommonPlace(const Ranks& ranks) {
 }
 
 // "…, while the 3 others wait at sockets in exchange (train.py)": `rest` is ", while" and so on.
-v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const std::string& rest) {
+v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const std::string& rest,
+              bool stalled) {
   const std::vector<uint32_t> numbers = Numbers(odd);
-  return StalledIssue(snapshot, numbers,
-                      (odd.size() == 1 ? "" : snapshot::RanksName(numbers) + " stand still: ") +
-                          WhatTheyDo(snapshot, odd) + rest);
+  v1::Issue issue =
+      StalledIssue(snapshot, numbers,
+                   (odd.size() == 1 ? "" : snapshot::RanksName(numbers) + " stand still: ") +
+                       WhatTheyDo(snapshot, odd) + rest);
+  AllowForService(odd, stalled, issue);
+  return issue;
 }
 
 // ", while the 3 others wait at sockets in exchange (train.py)"
@@ -55,18 +60,24 @@ bool IsLocked(const RankActivity* rank) {
 }
 
 // Finds ranks that do something else than wait at sockets, as most do.
-std::optional<v1::Issue> OddBesideSockets(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+std::optional<v1::Issue> OddBesideSockets(const v1::JobSnapshot& snapshot, const Ranks& ranks,
+                                          bool stalled) {
   const Ranks waiting = Those(ranks, Doing::kSocket);
   const Ranks odd = Those(ranks, Doing::kSocket, false);
   if (waiting.empty() || odd.empty() || odd.size() > waiting.size()) return std::nullopt;
-  const bool unclear = std::ranges::any_of(odd, MayBeInCollective) && odd.size() == waiting.size();
+  // Those at sockets may wait for a service, and the rest for them.
+  const bool unclear =
+      std::ranges::any_of(odd, MayBeInCollective) &&
+      (odd.size() == waiting.size() || AwaitingRanks(snapshot, ranks).size() < waiting.size());
   if (unclear || !CanCompare(ranks, odd)) return std::nullopt;
   return Odd(snapshot, odd,
-             While(waiting, waiting.size() == 1 ? "waits at a socket" : "wait at sockets"));
+             While(waiting, waiting.size() == 1 ? "waits at a socket" : "wait at sockets"),
+             stalled);
 }
 
 // Finds ranks that do something else than wait for a thread or process, as most do.
-std::optional<v1::Issue> OddBesideThreads(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+std::optional<v1::Issue> OddBesideThreads(const v1::JobSnapshot& snapshot, const Ranks& ranks,
+                                          bool stalled) {
   const Ranks waiting = Those(ranks, Doing::kWait);
   const Ranks odd = Those(ranks, Doing::kWait, false);
   if (waiting.empty() || odd.empty()) return std::nullopt;
@@ -76,12 +87,18 @@ std::optional<v1::Issue> OddBesideThreads(const v1::JobSnapshot& snapshot, const
   const bool locked = std::ranges::all_of(odd, IsLocked);
   if (waiting.size() < 2 && !sleep && !locked) return std::nullopt;
   if (odd.size() > waiting.size() && !locked) return std::nullopt;
-  const bool unclear = std::ranges::any_of(odd, MayBeInCollective) && odd.size() == waiting.size();
-  if (unclear || !CanCompare(ranks, odd)) return std::nullopt;
+  const Ranks awaiting = AwaitingRanks(snapshot, ranks);
+  const auto may_await_ranks = [&](const RankActivity* rank) {
+    const Activity& now = rank->now;
+    const bool awaits_other =
+        now.is_unaccepted || (!now.awaits_end.empty() && std::ranges::count(awaiting, rank) == 0);
+    return now.MayBeInCollective() && (odd.size() == waiting.size() || !awaits_other);
+  };
+  if (std::ranges::any_of(odd, may_await_ranks) || !CanCompare(ranks, odd)) return std::nullopt;
   const bool one = waiting.size() == 1;
   const std::string wait =
       one ? "waits for another thread or process" : "wait for other threads or processes";
-  return Odd(snapshot, odd, While(waiting, wait));
+  return Odd(snapshot, odd, While(waiting, wait), stalled);
 }
 
 // Ranks of different programs, or with other versions of a library, have different stacks anyway.
@@ -92,7 +109,8 @@ bool HaveSameCode(const RankActivity& one, const RankActivity& other) {
 
 // Finds ranks that all wait in one place while most wait in another one, for when no tool shows
 // frames: by the depth of their stacks, which must be known of all.
-std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks& ranks,
+                                    bool stalled) {
   if (!std::ranges::all_of(ranks, [&](const RankActivity* rank) {
         return RemainsInDepth(*rank) && HaveSameCode(*rank, *ranks[0]);
       })) {
@@ -119,7 +137,7 @@ std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks
   if (std::ranges::any_of(there, is_close_to_one)) return std::nullopt;
   const auto standing = static_cast<size_t>(std::ranges::count_if(here, Stands));
   if (2 * standing <= here.size()) return std::nullopt;
-  v1::Issue issue = Odd(snapshot, there, While(here, "wait in another place"));
+  v1::Issue issue = Odd(snapshot, there, While(here, "wait in another place"), stalled);
   for (const Ranks* those : {&there, &here}) {
     issues::AddEvidence(issue, snapshot::RanksName(Numbers(*those)),
                         "a stack of " + std::to_string(those->front()->now.depth->bytes) + " bytes",
@@ -130,7 +148,7 @@ std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks
 
 // Finds ranks that are elsewhere than most. `are_all`: what every running rank does is known.
 std::optional<v1::Issue> OddByPlace(const v1::JobSnapshot& snapshot, const Ranks& ranks,
-                                    bool are_all) {
+                                    bool are_all, bool stalled) {
   if (!AreComparable(ranks)) return std::nullopt;
   std::map<std::string, Ranks> places;
   for (const RankActivity* rank : ranks) places[rank->now.place].push_back(rank);
@@ -138,26 +156,28 @@ std::optional<v1::Issue> OddByPlace(const v1::JobSnapshot& snapshot, const Ranks
       std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
   const std::string& most = found->first;
   const Ranks& waiting = found->second;
-  if (most.empty()) return are_all ? OddByDepth(snapshot, ranks) : std::nullopt;
+  if (most.empty()) return are_all ? OddByDepth(snapshot, ranks, stalled) : std::nullopt;
   if (2 * waiting.size() <= ranks.size()) return std::nullopt;
   Ranks odd;
   std::ranges::copy_if(ranks, std::back_inserter(odd), [&](const RankActivity* rank) {
     return rank->now.place != most && !rank->now.place.empty();
   });
   if (odd.empty() || odd.size() + waiting.size() < ranks.size()) return std::nullopt;
-  return Odd(snapshot, odd, While(waiting, "wait"));
+  return Odd(snapshot, odd, While(waiting, "wait"), stalled);
 }
 
 }  // namespace
 
-std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                                 bool stalled) {
   const Ranks all = All(ranks);
-  if (auto cause = OddBesideSockets(snapshot, all)) return cause;
-  if (auto cause = OddBesideThreads(snapshot, all)) return cause;
-  return OddByPlace(snapshot, all, WithoutSample(snapshot, ranks) == 0);
+  if (auto cause = OddBesideSockets(snapshot, all, stalled)) return cause;
+  if (auto cause = OddBesideThreads(snapshot, all, stalled)) return cause;
+  return OddByPlace(snapshot, all, WithoutSample(snapshot, ranks) == 0, stalled);
 }
 
-std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                                      bool stalled) {
   Ranks computing;
   Ranks odd;
   for (const RankActivity& rank : ranks) {
@@ -175,7 +195,7 @@ std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Act
   if (!same || odd.empty() || odd.size() >= computing.size() || !std::ranges::all_of(odd, rests)) {
     return std::nullopt;
   }
-  return Odd(snapshot, odd, While(computing, "wait for their GPUs, or compute"));
+  return Odd(snapshot, odd, While(computing, "wait for their GPUs, or compute"), stalled);
 }
 
 }  // namespace autodist::why

@@ -299,7 +299,7 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
   const bool unclear = std::erase_if(others, may_be_in_it) > 0;
   if (unclear && others.empty()) return std::nullopt;
   if (std::ranges::any_of(others, [](const auto* rank) { return rank->now.MayBeAtWork(); })) {
-    return OddAmongGpus(snapshot, ranks);
+    return OddAmongGpus(snapshot, ranks, stalled);
   }
   if (ranks.empty()) return std::nullopt;
   if (others.empty()) {
@@ -315,7 +315,7 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
   if (waiting.empty()) {
     if (!stalled && !StandStill(others)) return std::nullopt;
     if (auto cause = AllWait(snapshot, others)) return cause;
-    return OddOnes(snapshot, ranks);
+    return OddOnes(snapshot, ranks, stalled);
   }
   if (!stalled && !Missing(waiting, others)) return std::nullopt;
   v1::Issue issue = NotEntered(snapshot, waiting, others, unclear);

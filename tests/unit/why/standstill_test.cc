@@ -289,6 +289,68 @@ TEST_F(StandstillTest, OfRanksAtALockAndOneAtASocketNoneIsNamed) {
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
+// Without frames, ranks at sockets and ranks at threads may wait in the same collective, or the
+// former for a service.
+TEST_F(StandstillTest, WithoutFramesTheOtherEndOfASocketDecides) {
+  const auto at = [](const std::string& end) {
+    return ProcessState{.state = "sleeping in sk_wait_data, system call 45" +
+                                 (end.empty() ? "" : "\n    file: socket to " + end)};
+  };
+  const ProcessState serves{.more = "  connected at 10.0.0.7:5000\n"};
+  const struct {
+    const char* name;
+    ProcessState first;
+    ProcessState most;
+    ProcessState last;
+    const char* says;
+  } kCases[] = {
+      {"of unknown others", {}, at(""), {}, "unclear: found no cause"},
+      {"of a service", {}, at("10.0.0.7:5000"), {}, "unclear: found no cause"},
+      {"of a rank", serves, at("10.0.0.7:5000"), at("10.0.0.7:5000"),
+       "wrong: rank 0 (host1) waits for a lock, another thread or another process, while the 4 "
+       "others wait at sockets"},
+      {"one, of unknown others", {}, {}, at(""), "unclear: found no cause"},
+      {"one, of a service",
+       {},
+       {},
+       at("10.0.0.7:5000"),
+       "well: nothing is wrong as far as autodist sees: rank 4 (host5) waits at a socket, for "
+       "10.0.0.7:5000, while the 4 others wait for other threads or processes"},
+      {"one, of a rank", serves, {}, at("10.0.0.7:5000"), "unclear: found no cause"},
+      {"one that no program accepts",
+       {},
+       {},
+       at("10.0.0.7:5000, not accepted"),
+       "wrong: rank 4 (host5) waits at a socket, for 10.0.0.7:5000, where no program"},
+      {"one without an answer",
+       {},
+       {},
+       at("10.0.0.7:5000, sent again 4 times"),
+       "wrong: rank 4 (host5) waits at a socket, for 10.0.0.7:5000, which does not answer"},
+  };
+  const Known nothing = known_;
+  for (const auto& one : kCases) {
+    known_ = nothing;
+    Rank({one.first});
+    Ranks(3, one.most);
+    Rank({one.last});
+    EXPECT_THAT(Says(), StartsWith(one.says)) << one.name;
+  }
+}
+
+TEST_F(StandstillTest, AServiceMayAnswerARankThatNoCollectiveAwaits) {
+  ProcessState asks = AtSocket(41);
+  asks.state += "\n    file: socket to 10.0.0.7:5432";
+  Ranks(3, {.frames = In("exchange", "/home/me/plain.py:50")});
+  Rank({asks});
+  EXPECT_EQ(Says(),
+            "well: nothing is wrong as far as autodist sees: rank 3 (host4) waits at a socket in "
+            "exchange (plain.py:41), for 10.0.0.7:5432, while the 3 others wait for other threads "
+            "or processes in exchange (plain.py)");
+  known_.stalled = true;
+  EXPECT_THAT(Says(), StartsWith("wrong: rank 3 (host4) waits at a socket in exchange"));
+}
+
 TEST_F(StandstillTest, WithoutFramesARankMayPoll) {
   const ProcessState polls{.state = "sleeping in hrtimer_nanosleep, system call 230"};
   Ranks(2, {});
