@@ -208,15 +208,20 @@ std::string AllRanks(size_t number, const char* does, const char* they_do) {
                      : "all " + std::to_string(number) + " ranks" + they_do;
 }
 
+// "unclear: no data on 1 rank of 4"
+std::string NoDataOn(size_t without_sample, const Activities& ranks) {
+  return "unclear: no data on " + base::Count(without_sample, "rank") + " of " +
+         std::to_string(ranks.size() + without_sample);
+}
+
 std::string WhatIsKnown(const Activities& ranks, size_t without_sample) {
   const size_t waiting = Waiting(ranks);
   if (ranks.empty()) return "unclear: no data on what the ranks are doing";
   if (without_sample > 0) {
-    return "unclear: no data on " + base::Count(without_sample, "rank") + " of " +
-           std::to_string(ranks.size() + without_sample) +
-           (waiting < ranks.size() ? ""
-            : waiting == 1         ? "; the other rank waits in a collective"
-                                   : "; the others wait in collectives");
+    return NoDataOn(without_sample, ranks) + (waiting < ranks.size() ? ""
+                                              : waiting == 1
+                                                  ? "; the other rank waits in a collective"
+                                                  : "; the others wait in collectives");
   }
   const std::string collective = ranks[0].now.collective;
   const bool same = std::ranges::all_of(ranks, [&](const RankActivity& rank) {
@@ -314,6 +319,17 @@ std::optional<v1::Issue> WhatIsSlow(const Known& known, const Activities& ranks,
 
 constexpr char kAsFarAsSeen[] = "nothing is wrong as far as autodist sees: ";
 
+// What ranks wait for is no fault in itself, but a rank without data may have one.
+void SetKindOfWarning(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                      v1::JobDiagnosis& diagnosis) {
+  const size_t without_sample = WithoutSample(snapshot, ranks);
+  diagnosis.set_kind(without_sample == 0 ? v1::JobDiagnosis::KIND_OK
+                                         : v1::JobDiagnosis::KIND_UNKNOWN);
+  v1::Issue& issue = *diagnosis.mutable_issue();
+  issue.set_what((without_sample == 0 ? kAsFarAsSeen : NoDataOn(without_sample, ranks) + "; ") +
+                 issue.what());
+}
+
 // The job seems to make no progress, and no cause is known.
 v1::JobDiagnosis WithoutCause(const Known& known, const Activities& ranks, v1::Issue evidence) {
   const size_t without_sample = WithoutSample(known.now, ranks);
@@ -405,9 +421,8 @@ v1::JobDiagnosis Judge(const Known& known) {
     AddLastLine(known.now, *cause);
     AddBesides(causes, *cause, evidence);
     const bool warns = cause->kind() == v1::Issue::KIND_WARNING;
-    if (warns) cause->set_what(kAsFarAsSeen + cause->what());
     v1::JobDiagnosis diagnosis = with_evidence(*std::move(cause));
-    if (warns) diagnosis.set_kind(v1::JobDiagnosis::KIND_OK);
+    if (warns) SetKindOfWarning(known.now, ranks, diagnosis);
     return diagnosis;
   }
   if (!goes_on && known.before && !ranks.empty()) LeaveOutIdle(ranks, causes);

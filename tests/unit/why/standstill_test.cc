@@ -347,6 +347,9 @@ TEST_F(StandstillTest, AServiceMayAnswerARankThatNoCollectiveAwaits) {
             "well: nothing is wrong as far as autodist sees: rank 3 (host4) waits at a socket in "
             "exchange (plain.py:41), for 10.0.0.7:5432, while the 3 others wait for other threads "
             "or processes in exchange (plain.py)");
+  Rank({{}});  // it may be at fault, but has no sample
+  known_.stacks.pop_back();
+  EXPECT_THAT(Says(), StartsWith("unclear: no data on 1 rank of 5; rank 3 (host4) waits at a"));
   known_.stalled = true;
   EXPECT_THAT(Says(), StartsWith("wrong: rank 3 (host4) waits at a socket in exchange"));
 }
