@@ -107,12 +107,20 @@ bool HaveSameCode(const RankActivity& one, const RankActivity& other) {
          !one.now.program.empty();
 }
 
+bool AnyHasEnded(const v1::JobSnapshot& snapshot) {
+  return std::ranges::any_of(snapshot.ranks(), [](const v1::RankSnapshot& rank) {
+    return !rank.auxiliary() && rank.state() == v1::RANK_STATE_ENDED;
+  });
+}
+
 // Finds ranks that all wait in one place while most wait in another one, for when no tool shows
 // frames: by the depth of their stacks, which must be known of all.
 std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks& ranks,
                                     bool stalled) {
+  if (AnyHasEnded(snapshot)) return std::nullopt;  // which explains it better
   if (!std::ranges::all_of(ranks, [&](const RankActivity* rank) {
-        return RemainsInDepth(*rank) && HaveSameCode(*rank, *ranks[0]);
+        return rank->now.doing == Doing::kWait && RemainsInDepth(*rank) &&
+               HaveSameCode(*rank, *ranks[0]) && !MayGoOn(snapshot, *rank, stalled);
       })) {
     return std::nullopt;
   }
@@ -135,8 +143,7 @@ std::optional<v1::Issue> OddByDepth(const v1::JobSnapshot& snapshot, const Ranks
     });
   };
   if (std::ranges::any_of(there, is_close_to_one)) return std::nullopt;
-  const auto standing = static_cast<size_t>(std::ranges::count_if(here, Stands));
-  if (2 * standing <= here.size()) return std::nullopt;
+  if (!std::ranges::all_of(here, Stands)) return std::nullopt;
   v1::Issue issue = Odd(snapshot, there, While(here, "wait in another place"), stalled);
   for (const Ranks* those : {&there, &here}) {
     issues::AddEvidence(issue, snapshot::RanksName(Numbers(*those)),

@@ -199,13 +199,53 @@ TEST_F(StandstillTest, DepthsNearThoseOfOthersAreNotCompared) {
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
 }
 
-TEST_F(StandstillTest, MostOfTheOthersMustStandToNameByDepth) {
+TEST_F(StandstillTest, AllOthersMustStandToNameByDepth) {
   ProcessState waits{.depth = kDepth};
-  Ranks(1, waits);
-  Wakes(waits);
-  Wakes(waits);
-  Ranks(2, {.depth = kOtherDepth});
-  EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+  const Known nothing = known_;
+  for (const int awake : {1, 2}) {
+    known_ = nothing;
+    Ranks(3 - awake, waits);
+    for (int i = 0; i < awake; ++i) Wakes(waits);
+    Ranks(2, {.depth = kOtherDepth});
+    EXPECT_THAT(Says(), StartsWith("unclear: found no cause")) << awake;
+  }
+}
+
+// Others may still send what the ranks wait for, or may compute on the GPUs.
+TEST_F(StandstillTest, RanksThatMayGoOnAreNotNamedByDepth) {
+  const Known nothing = known_;
+  const auto says = [&](const std::string& before, const std::string& after, bool gpus = false) {
+    known_ = nothing;
+    ProcessState now{.more = after, .depth = kDepth};
+    ProcessState earlier = now;
+    earlier.more = before;
+    Rank({now}, {{earlier}});
+    Ranks(2, {.depth = kDepth});
+    Rank({{.depth = kOtherDepth}});
+    if (gpus) {
+      for (v1::RankSnapshot& rank : *known_.now.mutable_ranks()) rank.add_gpus(0);
+    }
+    return Says();
+  };
+  constexpr char kSentOnce[] = "  sent again to 10.0.0.3: 1 of 90 segments, unanswered 1\n";
+  constexpr char kSentAgain[] = "  sent again to 10.0.0.3: 3 of 90 segments, unanswered 3\n";
+  EXPECT_THAT(says("", ""), StartsWith("wrong: rank 3 (host4) waits for a lock"));
+  EXPECT_THAT(says(kSentOnce, kSentOnce), StartsWith("wrong: rank 3 (host4) waits for a lock"));
+  EXPECT_THAT(says("", kSentAgain), StartsWith("unclear: found no cause"));
+  EXPECT_THAT(says("", "", true), StartsWith("unclear: found no cause"));
+  known_.stalled = true;
+  EXPECT_THAT(Says(), StartsWith("wrong: rank 3 (host4, GPU 0) waits for a lock"));
+}
+
+TEST_F(StandstillTest, ARankThatHasEndedExplainsMoreThanDepths) {
+  Ranks(3, {.depth = kDepth});
+  Rank({{.depth = kOtherDepth}});
+  v1::RankSnapshot& ended = *known_.now.add_ranks();
+  ended.set_rank(4);
+  ended.set_state(v1::RANK_STATE_ENDED);
+  ended.set_ended_ms(known_.now.time_ms() - 20'000);
+  EXPECT_THAT(Says(), StartsWith("wrong: rank 4"));
+  EXPECT_THAT(Says(), testing::HasSubstr("ended with 0 20 s ago; the 4 others still run"));
 }
 
 // The node of the rank that the others wait for may not have answered.
@@ -287,6 +327,26 @@ TEST_F(StandstillTest, OfRanksAtALockAndOneAtASocketNoneIsNamed) {
   Rank({{.state = "sleeping in sk_wait_data, system call 45"}});
   Ranks(3, {.state = "sleeping in locks_lock_inode_wait, system call 73"});
   EXPECT_THAT(Says(), StartsWith("unclear: found no cause"));
+}
+
+// A server of files that hangs, or a file for which most ranks poll.
+TEST_F(StandstillTest, DepthsAreComparedOnlyOfRanksThatAllWait) {
+  const struct {
+    const char* one;
+    const char* most;
+  } kCases[] = {
+      {"sleeping in futex_do_wait, system call 202", "disk sleep in rpc_wait_bit_killable"},
+      {"sleeping in futex_do_wait, system call 202", "sleeping in hrtimer_nanosleep"},
+      {"sleeping in sk_wait_data, system call 45", "sleeping in locks_lock_inode_wait"},
+      {"sleeping in sk_wait_data, system call 45", "disk sleep in rpc_wait_bit_killable"},
+  };
+  const Known nothing = known_;
+  for (const auto& one : kCases) {
+    known_ = nothing;
+    Rank({{.state = one.one, .depth = kOtherDepth}});
+    Ranks(3, {.state = one.most, .depth = kDepth});
+    EXPECT_THAT(Says(), StartsWith("unclear: found no cause")) << one.one << ", " << one.most;
+  }
 }
 
 // Without frames, ranks at sockets and ranks at threads may wait in the same collective, or the
