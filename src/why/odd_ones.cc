@@ -194,7 +194,7 @@ std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Act
   }
   const auto rests = [](const RankActivity* rank) {
     return Stands(rank) && HasRested(*rank).value_or(false) && !rank->now.MayBeAtWork() &&
-           rank->now.doing != Doing::kCollective;
+           rank->now.doing != Doing::kCollective && !rank->now.MayBeInCollective();
   };
   const bool same = std::ranges::all_of(computing, [](const RankActivity* rank) {
     return SameTwice(rank) && rank->earlier->words == rank->now.words;

@@ -414,6 +414,44 @@ TEST_F(StandstillTest, AServiceMayAnswerARankThatNoCollectiveAwaits) {
   EXPECT_THAT(Says(), StartsWith("wrong: rank 3 (host4) waits at a socket in exchange"));
 }
 
+// NCCL's collectives keep the CPU busy.
+TEST_F(StandstillTest, ARankThatRestsWhileOthersSeemToComputeOnGpus) {
+  ProcessState computes{.state = "running", .frames = In("forward", "/home/me/net.py:7")};
+  ProcessState unseen_sleep = Sleeps();
+  unseen_sleep.frames.clear();
+  ProcessState asks = AtSocket(41);
+  asks.state += "\n    file: socket to 10.0.0.7:5432";
+  const struct {
+    ProcessState most;
+    ProcessState one;
+    const char* says;
+  } kCases[] = {
+      {computes, Sleeps(),
+       "wrong: rank 3 (host4, GPU 0) sleeps in stuck (train.py:12), while the 3 others wait for "
+       "their GPUs, or compute in forward (net.py)"},
+      {{.state = "running"},
+       unseen_sleep,
+       "wrong: rank 3 (host4, GPU 0) sleeps, while the 3 others wait for their GPUs, or compute"},
+      {computes, asks,
+       "well: nothing is wrong as far as autodist sees: rank 3 (host4, GPU 0) waits at a socket in "
+       "exchange (plain.py:41), for 10.0.0.7:5432, while the 3 others wait for their GPUs, or "
+       "compute in forward (net.py)"},
+      // It may be in a collective of the CPUs.
+      {{.state = "running"},
+       {},
+       "well: nothing is wrong as far as autodist sees: rank 0 (host1, GPU 0) computes, and 2 "
+       "other ranks too; 1 rank waits for that"},
+  };
+  const Known nothing = known_;
+  for (const auto& one : kCases) {
+    known_ = nothing;
+    Ranks(3, one.most);
+    Rank({one.one});
+    for (v1::RankSnapshot& rank : *known_.now.mutable_ranks()) rank.add_gpus(0);
+    EXPECT_EQ(Says(), one.says);
+  }
+}
+
 TEST_F(StandstillTest, WithoutFramesARankMayPoll) {
   const ProcessState polls{.state = "sleeping in hrtimer_nanosleep, system call 230"};
   Ranks(2, {});
