@@ -98,7 +98,14 @@ std::optional<v1::Issue> OddBesideThreads(const v1::JobSnapshot& snapshot, const
   const bool one = waiting.size() == 1;
   const std::string wait =
       one ? "waits for another thread or process" : "wait for other threads or processes";
-  return Odd(snapshot, odd, While(waiting, wait), stalled);
+  if (!locked || odd.size() < waiting.size()) {
+    return Odd(snapshot, odd, While(waiting, wait), stalled);
+  }
+  // Most do not wait, so one that does may keep the lock from the rest.
+  return Odd(snapshot, odd,
+             "; " + Others(waiting.size()) +
+                 (one ? ", which may hold it, " : ", one of which may hold it, ") + wait,
+             stalled);
 }
 
 // Ranks of different programs, or with other versions of a library, have different stacks anyway.

@@ -319,8 +319,16 @@ TEST_F(StandstillTest, MostRanksMayWaitForALockOnAFile) {
   Ranks(3, {.state = "sleeping in locks_lock_inode_wait, system call 73",
             .depth = "4000 bytes deep, at 1a7, code 3fa2b1"});
   EXPECT_EQ(Says(),
-            "wrong: ranks 1-3 stand still: rank 1 (host2) waits for a lock, while the other rank "
-            "waits for another thread or process");
+            "wrong: ranks 1-3 stand still: rank 1 (host2) waits for a lock; the other rank, which "
+            "may hold it, waits for another thread or process");
+  Rank({{.depth = kDepth}});
+  EXPECT_EQ(Says(),
+            "wrong: ranks 1-3 stand still: rank 1 (host2) waits for a lock; the 2 others, one of "
+            "which may hold it, wait for other threads or processes");
+  Ranks(2, {.depth = kDepth});
+  EXPECT_EQ(Says(),
+            "wrong: ranks 1-3 stand still: rank 1 (host2) waits for a lock, while the 4 others "
+            "wait for other threads or processes");
 }
 
 TEST_F(StandstillTest, OfRanksAtALockAndOneAtASocketNoneIsNamed) {
