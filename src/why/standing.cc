@@ -18,6 +18,18 @@ namespace {
 // A thread that only waits still sleeps a few times, when a debugger releases it.
 constexpr uint64_t kSwitchesByDebugger = 10;
 
+// Shows in `sample` what another sample of the rank shows. What the kernel counts stays, because
+// both samples are compared by it.
+void ShowAs(Activity shown, Activity& sample) {
+  shown.switches = sample.switches;
+  shown.work = sample.work;
+  shown.sent_again = std::move(sample.sent_again);
+  shown.connecting = std::move(sample.connecting);
+  shown.node = std::move(sample.node);
+  shown.counts = std::move(sample.counts);
+  sample = std::move(shown);
+}
+
 // Takes the activity of the sample that shows it if the rank has not run in between: on a busy
 // machine, py-spy may fail in one of them.
 void MakeUp(RankActivity& rank) {
@@ -29,19 +41,7 @@ void MakeUp(RankActivity& rank) {
   if (now == blind(*rank.earlier)) return;
   Activity& missed = now ? rank.now : *rank.earlier;
   const Activity& shown = now ? *rank.earlier : rank.now;
-  if (shown.has_frames) missed = shown;
-}
-
-// The second look at a job that makes progress asks no program: uses the frames of the first.
-void BorrowFrames(RankActivity& rank) {
-  Activity shown = *rank.earlier;
-  shown.switches = rank.now.switches;
-  shown.work = rank.now.work;
-  shown.sent_again = std::move(rank.now.sent_again);
-  shown.connecting = std::move(rank.now.connecting);
-  shown.node = std::move(rank.now.node);
-  shown.counts = std::move(rank.now.counts);
-  rank.now = std::move(shown);
+  if (shown.has_frames) ShowAs(shown, missed);
 }
 
 // Python joins its threads at exit, and Gloo threads whose peers have gone spin forever.
@@ -217,8 +217,9 @@ Activities ReadStacks(const v1::JobSnapshot& snapshot, const Stacks& now_stacks,
       const Activity* before = EarlierOf(one.now, earlier);
       if (!before) continue;
       one.earlier = *before;
+      // The second look at a job that makes progress asks no program.
       if (one.now.unasked && one.earlier->has_frames) {
-        BorrowFrames(one);
+        ShowAs(*one.earlier, one.now);
       } else {
         MakeUp(one);
       }

@@ -229,18 +229,19 @@ TEST_F(BusyNodeTest, AnIdleRankNeedsNoCores) {
 }
 
 // The machine may be too busy for py-spy to finish.
+std::string WithoutFrames(uint64_t switches) {
+  return "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+         "futex_do_wait, system call 202\n    switched " +
+         std::to_string(switches) +
+         " times\n  user-space stacks by py-spy:\n    py-spy was killed by SIGKILL\n";
+}
+
 TEST_F(BusyNodeTest, AnEmptySampleIsCompensatedByTheOther) {
-  const auto blind = [](uint64_t switches) {
-    return "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
-           "futex_do_wait, system call 202\n    switched " +
-           std::to_string(switches) +
-           " times\n  user-space stacks by py-spy:\n    py-spy was killed by SIGKILL\n";
-  };
-  for (const uint32_t rank : {0u, 1u}) Stack(rank, blind(102), Collective("all_reduce"));
+  for (const uint32_t rank : {0u, 1u}) Stack(rank, WithoutFrames(102), Collective("all_reduce"));
   Stack(2, Asleep());
-  Stack(3, Collective("all_reduce", 101), blind(100));
+  Stack(3, Collective("all_reduce", 101), WithoutFrames(100));
   ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"));
-  known_.stacks[0].set_text(blind(150));
+  known_.stacks[0].set_text(WithoutFrames(150));
   Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
 }
 
@@ -399,6 +400,15 @@ class WaitsForItsOwnTest : public DiagnosisTest {
 
 TEST_F(WaitsForItsOwnTest, AComputingThread) {
   Stack(2, Worked(Waits(), 15'000, 9'000, 1'000, 0), Worked(Waits(), 10'000, 4'500, 1'000, 0));
+  ExpectAtWork("its other threads use 0.9 cores");
+}
+
+TEST_F(WaitsForItsOwnTest, AComputingThreadInASampleWithoutFrames) {
+  Stack(2, Worked(Waits(), 15'000, 9'000, 1'000, 0),
+        Worked(WithoutFrames(100), 10'000, 4'500, 1'000, 0));
+  ExpectAtWork("its other threads use 0.9 cores");
+  known_.stacks.back().set_text(Worked(WithoutFrames(100), 15'000, 9'000, 1'000, 0));
+  known_.stacks_earlier.back().set_text(Worked(Waits(), 10'000, 4'500, 1'000, 0));
   ExpectAtWork("its other threads use 0.9 cores");
 }
 

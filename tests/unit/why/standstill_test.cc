@@ -878,6 +878,14 @@ TEST_F(StandstillTest, PacketLoss) {
       Says(),
       "wrong: between host1 and 10.0.0.3 the network loses what ranks send: it was sent again "
       "5 times without an answer");
+  // py-spy has failed in one of the samples.
+  known_ = {};
+  known_.now.set_time_ms(1'800'000'000'000);
+  std::vector<ProcessState> without_frames = sent("7 of 90 segments, unanswered 0");
+  without_frames[0].frames = "";
+  Rank(sent("47 of 500 segments, unanswered 0"), without_frames);
+  Ranks(2, AllReduce());
+  EXPECT_THAT(Says(), StartsWith("wrong: the network loses part of what host1 sends"));
   known_ = {};
   known_.now.set_time_ms(1'800'000'000'000);
   Rank(sent("47 of 500 segments, unanswered 0"), sent("7 of 90 segments, unanswered 0"));
