@@ -33,7 +33,7 @@ struct Activity {
   std::string source;      // "py-spy, /proc"
   std::string place;       // "step (train.py)": without a line; "": unknown
   std::optional<StackDepth> depth;  // without frames; absent: unknown
-  std::string program;              // of `depth`: "python3 train.py"
+  std::string program;              // "python3 train.py": without its options
   uint64_t pid = 0;                 // 0: unknown
   std::vector<SentAgain> sent_again;
   std::vector<Connecting> connecting;

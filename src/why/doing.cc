@@ -97,8 +97,6 @@ bool IsVowel(char c) { return std::string_view("aeiou").find(c) != std::string_v
 
 bool IsFunction(const std::string& collective) { return collective.find('_') != std::string::npos; }
 
-using Language = ThreadStack::Language;
-
 struct Place {
   std::string_view begin;     // of a file as ShortFile names it
   std::string_view function;  // a part of the name; "": any

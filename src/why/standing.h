@@ -46,7 +46,7 @@ bool MayGoOn(const v1::JobSnapshot& snapshot, const RankActivity& rank, bool sta
 
 // They differ by no more than aligned frames do.
 bool AreCloseDepths(const StackDepth& one, const StackDepth& other);
-// Whether both may be depths of the same place of the same code.
+// Whether both may be depths of the same place, if their code is the same.
 bool AreSamePlace(const StackDepth& one, const StackDepth& other);
 // Its stack is of the same place in both samples; false: unknown, or it has frames.
 bool RemainsInDepth(const RankActivity& rank);
