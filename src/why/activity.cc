@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <vector>
 
 #include "base/split.h"
@@ -350,6 +351,26 @@ bool IsLauncher(const RankProcess& process, const std::vector<const RankProcess*
           std::ranges::any_of(children, [](const RankProcess* one) { return InCollective(*one); }));
 }
 
+// A shell's child that only helps the others: it reads their output, as in "python3 train.py | tee
+// log", or sleeps, as a loop in the background does most of the time.
+bool OnlyHelps(const RankProcess& child, const std::vector<RankProcess>& processes) {
+  const auto sleeps = [](const RankProcess* process) { return process->ProgramName() == "sleep"; };
+  if (child.AwaitsInput() && child.StateHas("pipe_read")) return true;
+  return sleeps(&child) ||
+         (child.IsShell() && std::ranges::all_of(ChildrenOf(child, processes), sleeps));
+}
+
+// Returns the children that are judged instead of a launcher.
+std::vector<const RankProcess*> LaunchedBy(const RankProcess& launcher,
+                                           const std::vector<const RankProcess*>& children,
+                                           const std::vector<RankProcess>& processes) {
+  if (!launcher.IsShell() || children.size() < 2) return children;
+  std::vector<const RankProcess*> launched;
+  std::ranges::copy_if(children, std::back_inserter(launched),
+                       [&](const RankProcess* child) { return !OnlyHelps(*child, processes); });
+  return launched.empty() ? children : launched;
+}
+
 // Returns the processes that take part in the job: the rank itself, or its children if it is a
 // shell or another launcher that only waits for them, such as torch.multiprocessing.spawn. Not
 // empty unless `processes` is.
@@ -360,7 +381,8 @@ std::vector<const RankProcess*> Participants(const std::vector<RankProcess>& pro
   for (size_t i = 0; i < looked_at.size() && i < processes.size(); ++i) {
     const std::vector<const RankProcess*> children = ChildrenOf(*looked_at[i], processes);
     if (IsLauncher(*looked_at[i], children)) {
-      looked_at.insert(looked_at.end(), children.begin(), children.end());
+      const auto launched = LaunchedBy(*looked_at[i], children, processes);
+      looked_at.insert(looked_at.end(), launched.begin(), launched.end());
     } else {
       found.push_back(looked_at[i]);
     }

@@ -237,13 +237,20 @@ const ThreadStack& RankProcess::stack() const {
   return threads.empty() ? no_frames : threads.front();
 }
 
+std::string RankProcess::ProgramName() const {
+  const std::string path = command.substr(0, command.find(' '));
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool RankProcess::IsShell() const {
+  constexpr std::array<std::string_view, 6> kShells = {"sh", "dash", "ash", "bash", "ksh", "zsh"};
+  return std::ranges::count(kShells, ProgramName()) > 0;
+}
+
 bool RankProcess::AwaitsAnother() const {
   if (!stack().frames.empty()) return stack().AwaitsProcess();
   // dash and others wait for SIGCHLD.
-  constexpr std::array<std::string_view, 6> kShells = {"sh", "dash", "ash", "bash", "ksh", "zsh"};
-  const std::string path = command.substr(0, command.find(' '));
-  const bool is_shell = std::ranges::count(kShells, path.substr(path.rfind('/') + 1)) > 0;
-  return StateHas(" in do_wait") || (is_shell && StateHas("sigsuspend"));
+  return StateHas(" in do_wait") || (IsShell() && StateHas("sigsuspend"));
 }
 
 std::vector<RankProcess> ReadProcesses(std::string_view text) {

@@ -80,6 +80,9 @@ struct RankProcess {
 
   // The main thread; without frames if they are unknown.
   const ThreadStack& stack() const;
+  // The file name of the program: "bash".
+  std::string ProgramName() const;
+  bool IsShell() const;
   // It only waits for another process.
   bool AwaitsAnother() const;
   // The kernel's state contains this part.

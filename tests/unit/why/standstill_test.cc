@@ -581,6 +581,75 @@ TEST_F(StandstillTest, EachProcessOfAShellIsJudged) {
             "others wait; it sleeps in stuck (train.py:12)");
 }
 
+// As in "python3 train.py | tee log", and with a loop in the background.
+TEST_F(StandstillTest, HelpersOfAShellAreNotJudged) {
+  const ProcessState shell{.pid = 10,
+                           .state = "sleeping in do_wait, system call 61",
+                           .command = "bash -c 'python3 train.py | tee log'"};
+  const ProcessState reader{.pid = 12,
+                            .parent = 10,
+                            .state = "sleeping in pipe_read, system call 0\n    file: its input",
+                            .command = "tee log"};
+  ProcessState loop = shell;
+  loop.pid = 13;
+  loop.parent = 10;
+  const ProcessState sleep{.pid = 14,
+                           .parent = 13,
+                           .state = "sleeping in hrtimer_nanosleep, system call 230",
+                           .command = "/usr/bin/sleep 60"};
+  const auto as_child = [](ProcessState program) {
+    program.pid = 11;
+    program.parent = 10;
+    return program;
+  };
+  Rank({shell, as_child(AllReduce()), reader});
+  Rank({shell, as_child(AllReduce()), loop, sleep});
+  Rank({shell, reader, loop, as_child(Sleeps()), sleep});
+  EXPECT_EQ(Says(),
+            "wrong: rank 2 (host3) has not entered the all-reduce in which the 2 others wait; it "
+            "sleeps in stuck (train.py:12)");
+}
+
+TEST_F(StandstillTest, WhichChildrenOfALauncherAreJudged) {
+  const std::string in_wait = "sleeping in do_wait, system call 61";
+  const std::string reads = "sleeping in pipe_read, system call 0\n    file: its input";
+  const std::string at_terminal = "sleeping in wait_woken, system call 0\n    file: its input";
+  const std::string sleeps = "sleeping in hrtimer_nanosleep, system call 230";
+  const struct {
+    const char* name;
+    const char* launcher;
+    std::vector<ProcessState> children;  // their parent is the launcher, with PID 10
+    size_t judged;
+  } kCases[] = {
+      {"all only help",
+       "bash run.sh",
+       {{.pid = 11, .state = reads, .command = "tee log"},
+        {.pid = 12, .state = sleeps, .command = "sleep 60"}},
+       2},
+      {"a single one", "bash run.sh", {{.pid = 11, .state = reads, .command = "tee log"}}, 1},
+      {"no shell",
+       "./launch",
+       {{.pid = 11}, {.pid = 12, .state = reads, .command = "python3 ask.py"}},
+       2},
+      {"a terminal",
+       "bash run.sh",
+       {{.pid = 11}, {.pid = 12, .state = at_terminal, .command = "python3 ask.py"}},
+       2},
+      {"a shell without another program",
+       "bash run.sh",
+       {{.pid = 11}, {.pid = 12, .state = in_wait, .command = "bash watch.sh"}},
+       1},
+  };
+  for (const auto& one : kCases) {
+    std::string text = ProcessState{.pid = 10, .state = in_wait, .command = one.launcher}.Text();
+    for (ProcessState child : one.children) {
+      child.parent = 10;
+      text += child.Text();
+    }
+    EXPECT_EQ(ActivitiesOf(text, "").size(), one.judged) << one.name;
+  }
+}
+
 TEST_F(StandstillTest, ChildrenOfSpawnTakePart) {
   ProcessState parent{
       .state = "sleeping in poll_schedule_timeout, system call 7",
