@@ -259,15 +259,33 @@ bool Saves(const ThreadStack& stack) {
          });
 }
 
-// "python3 train.py", "python3 -m train", "./train": without options, which may name the rank.
-std::string ProgramOf(const std::string& command) {
-  const std::vector<std::string_view> words = base::Split(command, ' ');
-  std::string program(words[0]);
-  if (words.size() == 1 || (words[1].starts_with('-') && words[1] != "-m")) return program;
-  for (size_t i = 1; i < words.size() && i <= (words[1] == "-m" ? 2 : 1); ++i) {
-    program.append(" ").append(words[i]);
+// The script of a Python: "train.py", "-m train"; "": none, as with "-c".
+std::string ScriptOf(const std::vector<std::string_view>& words) {
+  for (size_t i = 1; i < words.size() && words[i] != "-"; ++i) {
+    if (!words[i].starts_with('-')) return std::string(words[i]);
+    // Options without an argument may precede one in the same word: "-um train".
+    const size_t at =
+        words[i].starts_with("--") ? std::string_view::npos : words[i].find_first_of("cmXW");
+    if (at == std::string_view::npos) continue;
+    const char option = words[i][at];
+    if (option == 'c') return "";
+    std::string_view argument = words[i].substr(at + 1);
+    if (argument.empty() && ++i < words.size()) argument = words[i];
+    if (option == 'm') return "-m " + std::string(argument);
   }
-  return program;
+  return "";
+}
+
+// "python3 train.py", "python3 -m train", "./train": without options, which may name the rank.
+std::string ProgramOf(const RankProcess& process) {
+  const std::vector<std::string_view> words = base::Split(process.command, ' ');
+  const std::string program(words[0]);
+  if (process.ProgramName().starts_with("python")) {
+    const std::string script = ScriptOf(words);
+    return script.empty() ? program : program + " " + script;
+  }
+  if (words.size() == 1 || words[1].starts_with('-')) return program;
+  return program + " " + std::string(words[1]);
 }
 
 Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,
@@ -288,7 +306,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.has_frames = !process.stack().frames.empty();
   if (activity.has_frames) activity.tool = process.source;
   if (!activity.has_frames) activity.depth = process.depth;
-  activity.program = ProgramOf(process.command);
+  activity.program = ProgramOf(process);
   activity.unasked = process.missing == kNotRequested;
   activity.awaits_service =
       activity.doing == Doing::kSocket && process.file.starts_with(kSocketTo) &&

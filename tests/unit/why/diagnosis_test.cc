@@ -952,6 +952,36 @@ TEST(ActivityTest, TheOtherEndOfASocket) {
       "has sent was sent again 4 times");
 }
 
+// Ranks are compared by the depth of their stacks only if they run the same program.
+TEST(ActivityTest, TheProgramIsNamedWithoutItsOptions) {
+  const struct {
+    const char* command;
+    const char* program;
+  } kCases[] = {
+      {"python3 train.py --rank 3", "python3 train.py"},
+      {"python3 -u server.py", "python3 server.py"},
+      {"/usr/bin/python3 -X dev -W ignore -Wdefault -u -B train.py", "/usr/bin/python3 train.py"},
+      {"python3 -m train --rank 3", "python3 -m train"},
+      {"python3 -um train", "python3 -m train"},
+      {"python3 -u -mtrain 3", "python3 -m train"},
+      {"python3 -c 'import train' 3", "python3"},
+      {"python3 -u -", "python3"},
+      {"python3 - --rank 3", "python3"},
+      {"python3 --check-hash-based-pycs=always train.py", "python3 train.py"},
+      {"python3 -X", "python3"},
+      {"python3", "python3"},
+      {"./train --rank 3", "./train"},
+      {"./train -m 3", "./train"},
+      {"./train config", "./train config"},
+      {"", ""},
+  };
+  for (const auto& one : kCases) {
+    const std::string text =
+        "process 7 (sleeping): " + std::string(one.command) + "\n  thread 7 (x): sleeping\n";
+    EXPECT_EQ(OnlyActivity(text, "").program, one.program) << one.command;
+  }
+}
+
 // Data from nodes is untrusted.
 TEST(ActivityTest, InvalidStacksAreHandled) {
   for (const std::string text :
