@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "agent/sample/processes.h"
-#include "agent/stacks/stack_programs.h"
+#include "agent/stacks/mapped_code.h"
 #include "base/fd.h"
 #include "base/parse_number.h"
 #include "base/split.h"

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "agent/sample/processes.h"
+#include "agent/stacks/mapped_code.h"
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"
 #include "base/parse_number.h"
@@ -70,7 +71,6 @@ constexpr seconds kAllProgramsLimit{60};  // no program is started later
 constexpr milliseconds kUninterruptibleLimit{3'000};
 constexpr milliseconds kForAnother{1000};   // additional time of gdb for each process but the first
 constexpr uint64_t kLargeCode = 1 << 19;    // gdb reads the symbols of smaller ones quickly
-constexpr size_t kLargestMaps = 8 << 20;    // bytes
 constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
 constexpr char kNoPySpy[] =
     "  no user-space stacks of Python: py-spy (pip install py-spy), which shows Python's, is not "
@@ -146,26 +146,6 @@ std::vector<std::string> GdbCommand(const std::vector<pid_t>& processes,
     }
   }
   return argv;
-}
-
-std::optional<MappedCode> ReadMappedCode(std::string_view line) {
-  const std::vector<std::string_view> words = base::Split(line.substr(0, line.find('/')), ' ');
-  if (line.find('/') == std::string_view::npos || words.size() < 2) return std::nullopt;
-  if (words[1].find('x') == std::string_view::npos) return std::nullopt;
-  const std::vector<std::string_view> range = base::Split(words[0], '-');
-  const auto begin = base::ParseNumber<uint64_t>(range.front(), 16);
-  const auto end = base::ParseNumber<uint64_t>(range.back(), 16);
-  if (range.size() != 2 || !begin || !end || *end < *begin) return std::nullopt;
-  return MappedCode{std::string(line.substr(line.find('/'))), *end - *begin};
-}
-
-std::vector<MappedCode> MappedCodeOf(const std::string& folder) {
-  const std::string maps = base::ReadFile(folder + "/maps", kLargestMaps).value_or("");
-  std::vector<MappedCode> all;
-  for (const std::string_view line : base::Lines(maps)) {
-    if (auto code = ReadMappedCode(line)) all.push_back(*std::move(code));
-  }
-  return all;
 }
 
 std::map<pid_t, GdbStacks> ReadGdbStacks(std::string_view output) {
