@@ -4,7 +4,6 @@
 
 #include <cctype>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "agent/sample/processes.h"
 #include "agent/stacks/mapped_code.h"
 #include "base/fd.h"
+#include "base/fnv1a.h"
 #include "base/parse_number.h"
 #include "base/split.h"
 
@@ -38,7 +38,7 @@ std::optional<uint64_t> HashOfCode(const std::string& folder) {
   if (code.empty()) return std::nullopt;
   std::string text;
   for (const std::string& one : code) text += one + "\n";
-  return std::hash<std::string>()(text);
+  return base::Fnv1a(text);
 }
 
 }  // namespace
