@@ -210,30 +210,30 @@ std::string TextAt(const std::string& folder, uint64_t address) {
 constexpr char kItsInput[] = "its input";
 
 // Describes an open descriptor of the thread.
-std::string DescriptorText(const std::string& folder, uint64_t descriptor) {
+std::string DescriptorText(const std::string& folder, uint64_t descriptor, SocketTables& tables) {
   const std::string link = base::LinkTarget(folder + "/fd/" + std::to_string(descriptor));
   const bool is_pipe = link.starts_with("pipe:") || link.starts_with("/dev/pts/");
   if (is_pipe && descriptor == STDIN_FILENO) return kItsInput;
   if (is_pipe && (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO)) return "its output";
-  return SocketText(folder, link);
+  return tables.Describe(folder, link);
 }
 
 // Returns the TCP socket or the input for which poll(2) waits, or "". `address`: of the only
 // pollfd.
-std::string FilePolledBy(const std::string& folder, uint64_t address) {
+std::string FilePolledBy(const std::string& folder, uint64_t address, SocketTables& tables) {
   const base::UniqueFd memory(open((folder + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
   int descriptor = -1;
   constexpr auto kSize = static_cast<ssize_t>(sizeof descriptor);
   const bool is_read = memory.valid() && pread(memory.get(), &descriptor, sizeof descriptor,
                                                static_cast<off_t>(address)) == kSize;
   if (!is_read) return "";
-  const std::string text = DescriptorText(folder, static_cast<uint64_t>(descriptor));
+  const std::string text = DescriptorText(folder, static_cast<uint64_t>(descriptor), tables);
   return text.starts_with("socket to ") || text == kItsInput ? text : "";
 }
 
 // Returns what the thread reads, writes or opens in its system call, which /proc shows as "0 0x3
 // 0x7f0c …"; "" for other system calls, and if unknown.
-std::string FileOf(const std::string& folder, const std::string& call) {
+std::string FileOf(const std::string& folder, const std::string& call, SocketTables& tables) {
   constexpr std::array<long, 14> kOfDescriptor = {
       SYS_read,     SYS_write,  SYS_readv,   SYS_writev,  SYS_pread64,   SYS_pwrite64, SYS_fsync,
       SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_fdatasync, SYS_flock,    SYS_fcntl};
@@ -254,25 +254,25 @@ std::string FileOf(const std::string& folder, const std::string& call) {
 #ifdef __x86_64__  // newer architectures lack these
   constexpr std::array<long, 5> kOfPath = {SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_mkdir};
   if (std::ranges::find(kOfPath, number) != kOfPath.end()) return TextAt(folder, word(1));
-  if (number == SYS_poll && word(2) == 1) return FilePolledBy(folder, word(1));
+  if (number == SYS_poll && word(2) == 1) return FilePolledBy(folder, word(1), tables);
 #endif
-  if (number == SYS_ppoll && word(2) == 1) return FilePolledBy(folder, word(1));
+  if (number == SYS_ppoll && word(2) == 1) return FilePolledBy(folder, word(1), tables);
   // readline, as of Python's input() and pdb, selects descriptor 0 alone: one below the first word.
   bool selects = number == SYS_pselect6;
 #ifdef __x86_64__
   selects = selects || number == SYS_select;
 #endif
   if (selects) {
-    const std::string text = word(1) == 1 ? DescriptorText(folder, STDIN_FILENO) : "";
+    const std::string text = word(1) == 1 ? DescriptorText(folder, STDIN_FILENO, tables) : "";
     return text == kItsInput ? text : "";
   }
   if (std::ranges::find(kOfDescriptor, number) == kOfDescriptor.end()) return "";
-  return DescriptorText(folder, word(1));
+  return DescriptorText(folder, word(1), tables);
 }
 
 // Formats the kernel's data about the thread in this folder of /proc: number, name, state, system
 // call, wait channel, number of context switches and, for root, the kernel stack.
-std::string ThreadText(const std::string& folder, const std::string& thread) {
+std::string ThreadText(const std::string& folder, const std::string& thread, SocketTables& tables) {
   const std::string status = ProcFile(folder + "/status");
   if (status.empty()) return "";
   std::string line = "thread " + thread + " (" + Field(status, "Name") + "): " + StateName(status);
@@ -283,7 +283,7 @@ std::string ThreadText(const std::string& folder, const std::string& thread) {
     line += ", system call " + call.substr(0, call.find(' '));
   }
   std::string text = Indented(line, "  ");
-  if (const std::string file = FileOf(folder, call); !file.empty()) {
+  if (const std::string file = FileOf(folder, call, tables); !file.empty()) {
     text += Indented("file: " + file, "    ");
   }
   // If it is equal twice, the thread has not run in between.
@@ -295,12 +295,13 @@ std::string ThreadText(const std::string& folder, const std::string& thread) {
 
 std::string ThreadsText(pid_t pid) {
   std::string text;
+  SocketTables tables;
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks.c_str()), closedir);
   while (const dirent* task = folder ? readdir(folder.get()) : nullptr) {
     const std::string thread = task->d_name;
     if (thread.starts_with('.') || text.size() > kShownThreads) continue;
-    text += ThreadText(tasks + "/" + thread, thread);
+    text += ThreadText(tasks + "/" + thread, thread, tables);
   }
   return text;
 }

@@ -226,11 +226,12 @@ std::string_view SocketInode(std::string_view link) {
   return link.substr(kSocket.size(), link.size() - kSocket.size() - 1);
 }
 
-std::string SocketText(const std::string& folder, const std::string& socket) {
+std::string SocketTables::Describe(const std::string& folder, const std::string& socket) {
   const std::string_view inode = SocketInode(socket);
   if (inode.empty()) return socket;
-  for (const char* table : {"/net/tcp", "/net/tcp6"}) {
-    const auto peer = PeerIn(base::ReadFile(folder + table, kLargestTable).value_or(""), inode);
+  for (const auto& [table, path] : {std::pair(&tcp_, "/net/tcp"), {&tcp6_, "/net/tcp6"}}) {
+    if (!*table) *table = base::ReadFile(folder + path, kLargestTable).value_or("");
+    const auto peer = PeerIn(**table, inode);
     if (!peer) continue;
     std::string text = "socket to " + peer->address;
     if (peer->unaccepted) text += ", not accepted";

@@ -46,10 +46,19 @@ std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors);
 // Returns "12345" of "socket:[12345]", the target of a descriptor in /proc; "": not a socket.
 std::string_view SocketInode(std::string_view link);
 
-// Describes "socket:[12345]", an open descriptor of the thread in this folder of /proc: "socket to
-// 10.0.0.7:5000, sent again 4 times", or ", not accepted". Returns it unchanged if it is no TCP
-// socket.
-std::string SocketText(const std::string& folder, const std::string& socket);
+// The tables of TCP sockets of a process, which are read once, when they are needed. Not
+// thread-safe; does not block.
+class SocketTables {
+ public:
+  // Describes "socket:[12345]", an open descriptor of the thread in this folder of /proc: "socket
+  // to 10.0.0.7:5000, sent again 4 times", or ", not accepted". Returns it unchanged if it is no
+  // TCP socket.
+  std::string Describe(const std::string& folder, const std::string& socket);
+
+ private:
+  std::optional<std::string> tcp_;
+  std::optional<std::string> tcp6_;
+};
 
 struct SocketTraffic {
   uint64_t bytes = 0;  // received, plus sent and acknowledged

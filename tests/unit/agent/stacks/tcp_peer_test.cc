@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
+
+#include "support/temp_folder.h"
 
 namespace autodist::agent {
 namespace {
@@ -36,8 +39,23 @@ TEST(TcpPeerTest, AListenerHasNoPeer) {
   EXPECT_FALSE(PeerIn(kTable, "14"));
   EXPECT_FALSE(PeerIn("", "11"));
   EXPECT_FALSE(PeerIn("1 2 x 4 5 6 7 8 9 11\n", "11"));
-  EXPECT_EQ(SocketText("/proc/self", "socket:[x]"), "socket:[x]");
-  EXPECT_EQ(SocketText("/proc/self", "pipe:[1]"), "pipe:[1]");
+  EXPECT_EQ(SocketTables().Describe("/proc/self", "socket:[x]"), "socket:[x]");
+  EXPECT_EQ(SocketTables().Describe("/proc/self", "pipe:[1]"), "pipe:[1]");
+}
+
+TEST(TcpPeerTest, TablesAreReadOnce) {
+  const test::TempFolder folder;
+  std::filesystem::create_directory(folder.path() + "/net");
+  folder.Write("net/tcp", kTable);
+  folder.Write("net/tcp6", kTable6);
+  SocketTables tables;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(tables.Describe(folder.path(), "socket:[12]"),
+              "socket to 10.0.0.7:5000, sent again 11 times");
+    EXPECT_EQ(tables.Describe(folder.path(), "socket:[13]"), "socket to [fd77::7]:80");
+    for (const char* table : {"net/tcp", "net/tcp6"}) folder.Write(table, "");
+  }
+  EXPECT_EQ(SocketTables().Describe(folder.path(), "socket:[12]"), "socket:[12]");
 }
 
 TEST(TcpPeerTest, PortsThatCannotBeOpenedAreThoseOfListenersAndOfTimeWait) {
