@@ -43,20 +43,24 @@ std::optional<uint64_t> HashOfCode(const std::string& folder) {
 
 }  // namespace
 
-std::string DepthOfStack(const std::string& folder) {
+std::optional<StackPosition> PositionOf(const std::string& folder) {
   constexpr size_t kLargestCall = 1024;  // bytes
   // "202 0x7f … SP PC"; "running"
   const std::string call = base::ReadFile(folder + "/syscall", kLargestCall).value_or("");
-  if (call.empty() || std::isdigit(static_cast<unsigned char>(call[0])) == 0) return "";
+  if (call.empty() || std::isdigit(static_cast<unsigned char>(call[0])) == 0) return std::nullopt;
   const auto words = base::Split(std::string_view(call).substr(0, call.find('\n')), ' ');
-  if (words.size() < 3) return "";
+  if (words.size() < 3) return std::nullopt;
   const auto now = HexIn(words[words.size() - 2]);
   const auto next = HexIn(words.back());
   const uint64_t start = ReadProcessStat(folder).value_or(ProcessStat{}).stack_start;
-  if (!now || !next || start <= *now || start - *now > kDeepest) return "";
+  if (!now || !next || start <= *now || start - *now > kDeepest) return std::nullopt;
+  return StackPosition{start - *now, *next & kWithinPage};
+}
+
+std::string DepthText(const StackPosition& position, const std::string& folder) {
   const auto code = HashOfCode(folder);
   if (!code) return "";
-  return absl::StrCat("stack: ", start - *now, " bytes deep, at ", absl::Hex(*next & kWithinPage),
+  return absl::StrCat("stack: ", position.bytes, " bytes deep, at ", absl::Hex(position.at),
                       ", code ", absl::Hex(*code));
 }
 

@@ -74,6 +74,8 @@ uint64_t DataOf(const std::string& folder) {
   return bytes;
 }
 
+using Inodes = std::unordered_set<uint64_t>;
+
 // TCP traffic to the addresses of other machines.
 struct SentTo {
   uint64_t segments = 0;
@@ -87,7 +89,7 @@ struct TrafficOfProcess {
   std::map<std::string, uint32_t> connecting;  // how often the SYN was sent again
 };
 
-TrafficOfProcess TrafficOf(const std::unordered_set<uint64_t>& sockets, const TcpTraffic& traffic) {
+TrafficOfProcess TrafficOf(const Inodes& sockets, const TcpTraffic& traffic) {
   TrafficOfProcess sum;
   for (const uint64_t inode : sockets) {
     const auto found = traffic.find(inode);
@@ -108,9 +110,8 @@ TrafficOfProcess TrafficOf(const std::unordered_set<uint64_t>& sockets, const Tc
 }
 
 // The retransmissions of a process so far.
-std::string SentAgainBy(pid_t pid, const TcpTraffic& all) {
-  const TrafficOfProcess traffic =
-      TrafficOf(SocketsOf("/proc/" + std::to_string(pid) + "/fd"), all);
+std::string SentAgainBy(const Inodes& sockets, const TcpTraffic& all) {
+  const TrafficOfProcess traffic = TrafficOf(sockets, all);
   std::string text;
   for (const auto& [peer, sent] : traffic.peers) {
     if (sent.again == 0) continue;
@@ -125,10 +126,10 @@ std::string SentAgainBy(pid_t pid, const TcpTraffic& all) {
 }
 
 // "connected at 10.0.0.3:4711 10.0.0.3:4712": its own ends of connections; the first ones.
-std::string OwnEnds(pid_t pid, const TcpTraffic& traffic) {
+std::string OwnEnds(const Inodes& sockets, const TcpTraffic& traffic) {
   constexpr size_t kMaxEnds = 256;
   std::set<std::string> ends;
-  for (const uint64_t inode : SocketsOf("/proc/" + std::to_string(pid) + "/fd")) {
+  for (const uint64_t inode : sockets) {
     const auto found = traffic.find(inode);
     if (found == traffic.end() || found->second.local.empty()) continue;
     ends.insert(found->second.local);
@@ -310,40 +311,63 @@ std::string ThreadsText(pid_t pid) {
 // prevents them.
 struct Shown {
   LookedAt process;
-  bool by_programs = true;
+  std::string parent;  // its number
+  std::string command;
+  bool by_programs = false;
+  bool awaits_child = false;
+  Inodes sockets;
+  std::optional<StackPosition> position;
   std::string text;
 };
 
 Shown Show(pid_t pid, const TcpTraffic& traffic, bool suspended) {
+  Shown shown;
   const uint64_t started = StartTime(pid);
-  const std::string status = ProcFile("/proc/" + std::to_string(pid) + "/status");
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const std::string status = ProcFile(folder + "/status");
   if (status.empty()) {
-    return {.process = {},
-            .by_programs = false,
-            .text = "process " + std::to_string(pid) + " has ended\n"};
+    shown.text = "process " + std::to_string(pid) + " has ended\n";
+    return shown;
   }
   const bool ended = Field(status, "State").starts_with('Z');
   const std::string tracer = TracerOf(status);
+  // Together with the state, before programs have stopped the process.
+  shown.position = PositionOf(folder);
   const std::string threads = ThreadsText(pid);
-  std::string text = base::Printable("process " + std::to_string(pid) + " (" + StateName(status) +
-                                     "): " + CommandLine(pid, status)) +
-                     "\n" + Indented("child of " + Field(status, "PPid"), "  ");
+  shown.sockets = SocketsOf(folder + "/fd");
+  shown.parent = Field(status, "PPid");
+  shown.command = CommandLine(pid, status);
+  shown.awaits_child = threads.find(" in do_wait") != std::string::npos;
+  std::string& text = shown.text;
+  text = base::Printable("process " + std::to_string(pid) + " (" + StateName(status) +
+                         "): " + shown.command) +
+         "\n" + Indented("child of " + shown.parent, "  ");
   if (!tracer.empty()) text += Indented("held by " + tracer, "  ");
   text += threads;
-  if (!ended) text += Indented(WorkSoFar(pid, traffic), "  ");
+  if (!ended) text += Indented(WorkSoFar(pid, shown.sockets, traffic), "  ");
   // So that the ranks at both ends are known.
   const bool at_socket = threads.find("    file: socket to ") != std::string::npos;
-  if (!ended && at_socket) text += Indented(OwnEnds(pid, traffic), "  ");
+  if (!ended && at_socket) text += Indented(OwnEnds(shown.sockets, traffic), "  ");
   std::string hindrance;
   if (IsFrozen(threads)) hindrance = "the process is frozen";
   if (!tracer.empty()) hindrance = tracer + " holds the process";
   if (!ended && !hindrance.empty()) text += "  no user-space stacks: " + hindrance + "\n";
-  return {.process = {.pid = pid,
-                      .started = started,
-                      .stopped = IsStopped(status) && !suspended,
-                      .uninterruptible = Field(status, "State").starts_with('D')},
-          .by_programs = !ended && hindrance.empty(),
-          .text = std::move(text)};
+  shown.process = {.pid = pid,
+                   .started = started,
+                   .stopped = IsStopped(status) && !suspended,
+                   .uninterruptible = Field(status, "State").starts_with('D')};
+  shown.by_programs = !ended && hindrance.empty();
+  return shown;
+}
+
+// Whether the depth of the stack may be compared with that of other ranks. Not if the process was
+// forked by a process that does not wait for it, such as a worker of a data loader: that process is
+// compared instead.
+bool MayBeCompared(const Shown& process, const std::vector<Shown>& all) {
+  const auto parent = std::ranges::find_if(all, [&](const Shown& one) {
+    return one.process.pid != 0 && std::to_string(one.process.pid) == process.parent;
+  });
+  return parent == all.end() || parent->awaits_child || parent->command != process.command;
 }
 
 // Whether it has ended since it was shown.
@@ -354,12 +378,12 @@ bool HasEnded(const LookedAt& process) {
 
 }  // namespace
 
-std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic) {
+std::string WorkSoFar(pid_t pid, const Inodes& sockets, const TcpTraffic& traffic) {
   const std::string folder = "/proc/" + std::to_string(pid);
   const auto stat = ReadProcessStat(folder);
   if (!stat) return "";
   const uint64_t busy_waiting = CpuOfBusyWaiting(folder + "/task");
-  const TrafficOfProcess tcp = TrafficOf(SocketsOf(folder + "/fd"), traffic);
+  const TrafficOfProcess tcp = TrafficOf(sockets, traffic);
   return "by " + std::to_string(NowMilliseconds()) + " ms: CPU " +
          std::to_string(Milliseconds(stat->cpu > busy_waiting ? stat->cpu - busy_waiting : 0)) +
          " ms, main thread " +
@@ -388,9 +412,11 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   for (const Shown& one : shown) {
     if (text.size() > kMaxTextLength) break;
     const std::string& by_programs = stacks[one.process.pid];
-    text += one.text + Indented(SentAgainBy(one.process.pid, counted), "  ");
-    if (by_programs.find(kShownBy) == std::string::npos) {
-      text += Indented(DepthOfStack("/proc/" + std::to_string(one.process.pid)), "  ");
+    text += one.text + Indented(SentAgainBy(one.sockets, counted), "  ");
+    const bool has_stacks = by_programs.find(kShownBy) != std::string::npos;
+    if (one.position && !has_stacks && MayBeCompared(one, shown)) {
+      const std::string folder = "/proc/" + std::to_string(one.process.pid);
+      text += Indented(DepthText(*one.position, folder), "  ");
     }
     text += by_programs;
     if (one.by_programs && HasEnded(one.process)) text += "  has ended meanwhile\n";

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
+#include <unordered_set>
 
 #include "agent/stacks/stack_programs.h"
 #include "agent/stacks/tcp_sockets.h"
@@ -17,7 +19,9 @@ namespace autodist::agent {
 // Formats "by 81234567 ms: CPU 5120 ms, main thread 4000 ms, data 40960 bytes": the time by a clock
 // of this machine; the CPU time of all threads and ended children, except NCCL's busy-waiting
 // threads; the bytes read and written by files, pipes and TCP. "": the process has ended.
-std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic);
+// `sockets`: those of the process, by SocketsOf.
+std::string WorkSoFar(pid_t pid, const std::unordered_set<uint64_t>& sockets,
+                      const TcpTraffic& traffic);
 
 // Returns a text about `pid` and every process below it: the kernel's data about each thread, for
 // one that waits at a socket the ends that it has ("connected at 10.0.0.3:4711 10.0.0.3:4712"), and

@@ -64,7 +64,8 @@ class StackDepthTest : public testing::Test {
     const pid_t pid = Fork([calls] { WaitBelow(calls); });
     const std::string folder = "/proc/" + std::to_string(pid);
     AwaitText(folder + "/wchan", "nanosleep");
-    return DepthOfStack(folder);
+    const auto position = PositionOf(folder);
+    return position ? DepthText(*position, folder) : "unknown";
   }
 
  private:
@@ -86,8 +87,9 @@ TEST_F(StackDepthTest, IsUnknownOutsideOfSystemCalls) {
   });
   const std::string folder = "/proc/" + std::to_string(pid);
   AwaitText(folder + "/syscall", "running");
-  EXPECT_THAT(DepthOfStack(folder), IsEmpty());
-  EXPECT_THAT(DepthOfStack("/proc/0"), IsEmpty());
+  EXPECT_FALSE(PositionOf(folder));
+  EXPECT_FALSE(PositionOf("/proc/0"));
+  EXPECT_THAT(DepthText({}, "/proc/0"), IsEmpty());
 }
 
 }  // namespace

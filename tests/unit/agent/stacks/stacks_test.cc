@@ -221,6 +221,51 @@ TEST_F(StacksTest, WithoutProgramsOnlyTheKernelIsAsked) {
                     HasSubstr("\n  thread "), ContainsRegex("\n  stack: [0-9]+ bytes deep, at ")));
 }
 
+// A program that shows another process's stacks may take long.
+TEST_F(StacksTest, TheDepthOfAStackIsThatOfTheShownState) {
+  const std::string pipe = folder_.path() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Install("py-spy", "parent=$(sed -n 's/^PPid:[[:space:]]*//p' \"/proc/$4/status\")\necho > " +
+                        pipe +
+                        "\nuntil grep -q '^State:.R' \"/proc/$parent/status\"; do :; done\n"
+                        "echo 'Thread 1 (idle): \"MainThread\"'");
+  Start({"sh", "-c",
+         "python3 -c 'import time; print(\"ready\", flush=True); time.sleep(1000)' &\n"
+         "read line < " +
+             pipe + "\nwhile :; do :; done"});
+  AwaitState(pid_, "(sleeping)");
+  const std::string text = ProcessStacks(pid_, *supervisor_, environment_,
+                                         {.programs = v1::CollectStacks::PROGRAMS_QUICK});
+  EXPECT_THAT(text, HasSubstr(" (sleeping): sh -c"));
+  EXPECT_THAT(text,
+              ContainsRegex("\n  stack: [0-9]+ bytes deep, at [^\n]*\n  no user-space stacks: "
+                            "gdb was not requested\n"));
+}
+
+// Such as a worker of a data loader, unless its parent only waits for it.
+TEST_F(StacksTest, TheDepthOfAForkedChildIsNotShown) {
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  for (const auto& [waits, expected] : {std::pair("time.sleep(1000)", 1), {"os.wait()", 2}}) {
+    Start({"python3", "-c",
+           "import os, time\nif os.fork() == 0: time.sleep(1000)\nprint('ready', flush=True)\n" +
+               std::string(waits)});
+    const Deadline deadline = Deadline::After(kLimit);
+    std::string text;
+    do {
+      text = ProcessStacks(pid_, *supervisor_, environment_,
+                           {.programs = v1::CollectStacks::PROGRAMS_NONE});
+    } while ((count(text, ", system call ") != 2 || count(text, "\n  stack: ") != expected) &&
+             !deadline.Expired());
+    EXPECT_EQ(count(text, "\n  stack: "), expected) << waits << "\n" << text;
+    kill(-pid_, SIGKILL);
+    waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+}
+
 TEST_F(StacksTest, AStoppedProcessStaysStopped) {
   Start({"sh", "-c", "echo ready; while :; do :; done"});
   kill(pid_, SIGSTOP);

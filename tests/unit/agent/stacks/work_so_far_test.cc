@@ -35,7 +35,7 @@ struct Parsed {
 };
 
 Parsed Look() {
-  const std::string text = WorkSoFar(getpid(), ReadTcpTraffic());
+  const std::string text = WorkSoFar(getpid(), SocketsOf("/proc/self/fd"), ReadTcpTraffic());
   Parsed found;
   EXPECT_EQ(std::sscanf(text.c_str(),
                         "by %" SCNu64 " ms: CPU %" SCNu64 " ms, main thread %" SCNu64
@@ -81,7 +81,7 @@ TEST(WorkSoFarTest, OnlySentAndReceivedBytesCount) {
   EXPECT_GE(Look().data - before.data, text.size());
 }
 
-TEST(WorkSoFarTest, AnEndedProcessHasNone) { EXPECT_EQ(WorkSoFar(1 << 30, {}), ""); }
+TEST(WorkSoFarTest, AnEndedProcessHasNone) { EXPECT_EQ(WorkSoFar(1 << 30, {}, {}), ""); }
 
 // A connection that was refused is known to the kernel only while its socket is closed.
 TEST(ConnectionWatchTest, SeesRefusedConnections) {
