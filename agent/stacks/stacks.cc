@@ -62,16 +62,22 @@ uint64_t CpuOfBusyWaiting(const std::string& tasks) {
   return ticks;
 }
 
-// Returns the bytes of read(2), write(2) and similar calls.
-uint64_t DataOf(const std::string& folder) {
+// The bytes of read(2), write(2) and similar calls.
+struct Data {
+  uint64_t read = 0;
+  uint64_t written = 0;
+};
+
+Data DataOf(const std::string& folder) {
   const std::string text = ProcFile(folder + "/io");
-  uint64_t bytes = 0;
+  Data data;
   for (std::string_view io(text); !io.empty();) {
     std::string_view line = TakeLine(io);
     const std::string_view name = TakeWord(line);
-    if (name == "rchar:" || name == "wchar:") bytes += TakeNumber<uint64_t>(line);
+    if (name == "rchar:") data.read = TakeNumber<uint64_t>(line);
+    if (name == "wchar:") data.written = TakeNumber<uint64_t>(line);
   }
-  return bytes;
+  return data;
 }
 
 using Inodes = std::unordered_set<uint64_t>;
@@ -383,12 +389,14 @@ std::string WorkSoFar(pid_t pid, const Inodes& sockets, const TcpTraffic& traffi
   const auto stat = ReadProcessStat(folder);
   if (!stat) return "";
   const uint64_t busy_waiting = CpuOfBusyWaiting(folder + "/task");
-  const TrafficOfProcess tcp = TrafficOf(sockets, traffic);
+  const Data data = DataOf(folder);
+  const uint64_t bytes = data.read + data.written + TrafficOf(sockets, traffic).bytes;
   return "by " + std::to_string(NowMilliseconds()) + " ms: CPU " +
          std::to_string(Milliseconds(stat->cpu > busy_waiting ? stat->cpu - busy_waiting : 0)) +
          " ms, main thread " +
          std::to_string(Milliseconds(CpuOfThread(folder + "/task/" + std::to_string(pid)))) +
-         " ms, data " + std::to_string(DataOf(folder) + tcp.bytes) + " bytes\n";
+         " ms, data " + std::to_string(bytes) + " bytes, " + std::to_string(data.read) +
+         " of them read, " + std::to_string(data.written) + " written\n";
 }
 
 std::string ProcessStacks(pid_t pid, Supervisor& supervisor,

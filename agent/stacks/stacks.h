@@ -16,10 +16,11 @@ namespace autodist::agent {
 
 // The work that a process has done so far: comparing two reports shows whether it worked meanwhile.
 //
-// Formats "by 81234567 ms: CPU 5120 ms, main thread 4000 ms, data 40960 bytes": the time by a clock
-// of this machine; the CPU time of all threads and ended children, except NCCL's busy-waiting
-// threads; the bytes read and written by files, pipes and TCP. "": the process has ended.
-// `sockets`: those of the process, by SocketsOf.
+// Formats "by 81234567 ms: CPU 5120 ms, main thread 4000 ms, data 40960 bytes, 1200 of them read,
+// 300 written": the time by a clock of this machine; the CPU time of all threads and ended
+// children, except NCCL's busy-waiting threads; the bytes read and written by files, pipes and TCP,
+// and those by files and pipes alone. "": the process has ended. `sockets`: those of the process,
+// by SocketsOf.
 std::string WorkSoFar(pid_t pid, const std::unordered_set<uint64_t>& sockets,
                       const TcpTraffic& traffic);
 

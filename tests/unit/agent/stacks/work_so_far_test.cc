@@ -1,5 +1,6 @@
 #include "agent/stacks/stacks.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/inet_diag.h>
@@ -31,17 +32,19 @@ using base::Deadline;
 using test::kLimit;
 
 struct Parsed {
-  uint64_t at = 0, cpu = 0, main_thread = 0, data = 0;
+  uint64_t at = 0, cpu = 0, main_thread = 0, data = 0, read = 0, written = 0;
 };
 
 Parsed Look() {
   const std::string text = WorkSoFar(getpid(), SocketsOf("/proc/self/fd"), ReadTcpTraffic());
   Parsed found;
-  EXPECT_EQ(std::sscanf(text.c_str(),
-                        "by %" SCNu64 " ms: CPU %" SCNu64 " ms, main thread %" SCNu64
-                        " ms, data %" SCNu64 " bytes",
-                        &found.at, &found.cpu, &found.main_thread, &found.data),
-            4)
+  EXPECT_EQ(
+      std::sscanf(text.c_str(),
+                  "by %" SCNu64 " ms: CPU %" SCNu64 " ms, main thread %" SCNu64 " ms, data %" SCNu64
+                  " bytes, %" SCNu64 " of them read, %" SCNu64 " written",
+                  &found.at, &found.cpu, &found.main_thread, &found.data, &found.read,
+                  &found.written),
+      6)
       << text;
   return found;
 }
@@ -79,6 +82,23 @@ TEST(WorkSoFarTest, OnlySentAndReceivedBytesCount) {
   ASSERT_EQ(recv(receiver.get(), got.data(), got.size(), MSG_WAITALL),
             static_cast<ssize_t>(got.size()));
   EXPECT_GE(Look().data - before.data, text.size());
+}
+
+// The test itself reads some files of /proc.
+TEST(WorkSoFarTest, WhatIsReadIsDistinguishedFromWhatIsWritten) {
+  const base::UniqueFd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  const base::UniqueFd zeros(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  std::string text(20'000'000, 'x');
+  const Parsed at_first = Look();
+  ASSERT_EQ(write(nowhere.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  const Parsed after_write = Look();
+  EXPECT_GE(after_write.written - at_first.written, text.size());
+  EXPECT_LT(after_write.read - at_first.read, text.size());
+  ASSERT_EQ(read(zeros.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  const Parsed after_read = Look();
+  EXPECT_GE(after_read.read - after_write.read, text.size());
+  EXPECT_LT(after_read.written - after_write.written, text.size());
+  EXPECT_GE(after_read.data - at_first.data, 2 * text.size());
 }
 
 TEST(WorkSoFarTest, AnEndedProcessHasNone) { EXPECT_EQ(WorkSoFar(1 << 30, {}, {}), ""); }
