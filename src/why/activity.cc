@@ -215,7 +215,8 @@ std::optional<Work> WorkOf(const RankProcess& process,
       work.other_processes += (in_collective ? 0 : one.main_thread_ms) + threads;
     }
     work.bytes += one.bytes;
-    if (IsWorker(*other, process)) work.workers_bytes += one.bytes;
+    work.written += one.written;
+    if (IsWorker(*other, process)) work.workers_read += one.read;
     work.at_ms = std::max(work.at_ms, one.at_ms);
   }
   return work.at_ms == 0 ? std::nullopt : std::optional(work);

@@ -20,8 +20,9 @@ struct Work {
   bool in_collective = false;  // the main thread is in a collective, and may busy-wait
   uint64_t other_threads = 0;
   uint64_t other_processes = 0;
-  uint64_t bytes = 0;          // read and written, by files, pipes and TCP
-  uint64_t workers_bytes = 0;  // of these, by processes that multiprocessing has started
+  uint64_t bytes = 0;         // read and written, by files, pipes and TCP
+  uint64_t written = 0;       // of these, to files and pipes
+  uint64_t workers_read = 0;  // from files and pipes, by processes that multiprocessing has started
 };
 
 struct Activity {

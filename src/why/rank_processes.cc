@@ -89,6 +89,8 @@ std::optional<ProcessWork> ReadWork(std::string_view line) {
     if (!number) return std::nullopt;
     *value = *number;
   }
+  work.read = NextNumber(line).value_or(0);
+  work.written = NextNumber(line).value_or(0);
   return work;
 }
 

@@ -18,6 +18,8 @@ struct ProcessWork {
   uint64_t cpu_ms = 0;          // without threads that busy-wait
   uint64_t main_thread_ms = 0;  // of the main thread
   uint64_t bytes = 0;           // read and written, by files, pipes and TCP
+  uint64_t read = 0;            // of these, from files and pipes
+  uint64_t written = 0;         // to them
 };
 
 // TCP retransmissions to another machine.

@@ -374,11 +374,14 @@ TEST_F(DiagnosisTest, AWrittenCheckpoint) {
   Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("rank 2 (host2, GPU 0) writes a checkpoint in main"));
 }
 
-// The work of the last process in a text, as an agent reports it.
-std::string Worked(const std::string& text, int at_ms, int cpu_ms, int main_ms, int bytes) {
+// The work of the last process in a text, as an agent reports it. `written`: of the bytes; it has
+// read the others.
+std::string Worked(const std::string& text, int at_ms, int cpu_ms, int main_ms, int bytes,
+                   int written = 0) {
   return text + "  by " + std::to_string(at_ms) + " ms: CPU " + std::to_string(cpu_ms) +
          " ms, main thread " + std::to_string(main_ms) + " ms, data " + std::to_string(bytes) +
-         " bytes\n";
+         " bytes, " + std::to_string(bytes - written) + " of them read, " +
+         std::to_string(written) + " written\n";
 }
 
 // Others wait for rank 2, which has done this within the five seconds between two samples.
@@ -440,6 +443,9 @@ TEST_F(WaitsForItsOwnTest, ALoaderThatNeedsSecondsPerSample) {
   Stack(2, Worked(Loads(sleeps, 102), 15'000, 100, 100, 1'200),
         Worked(Loads(sleeps, 100), 10'000, 99, 99, 1'000));
   Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("while 40 bytes/s of data move; 3 ranks wait"));
+  // A heartbeat.
+  known_.stacks.back().set_text(Worked(Loads(sleeps, 102), 15'000, 100, 100, 1'200, 200));
+  ExpectWrong(testing::EndsWith("whose worker is in decode (data.py:9)"));
 }
 
 // For example, ranks of MPI poll constantly.
@@ -482,7 +488,7 @@ TEST_F(WaitsForItsOwnTest, ASlowCheckpoint) {
 
 // As gdb and the kernel show a data loader: a rank and a process of the same command below it.
 TEST_F(WaitsForItsOwnTest, WorkersOfALoaderWithoutPySpy) {
-  const auto loads = [](int at_ms, int bytes, const std::string& worker) {
+  const auto loads = [](int at_ms, int bytes, const std::string& worker, int written = 0) {
     const std::string command = " (sleeping): python3 train.py\n";
     return Worked("process 100" + command +
                       "  thread 100 (python3): sleeping in do_poll, system call 7\n    switched "
@@ -490,15 +496,17 @@ TEST_F(WaitsForItsOwnTest, WorkersOfALoaderWithoutPySpy) {
                   at_ms, 100, 100, 0) +
            Worked("process 101" + command + "  child of 100\n  thread 101 (python3): " + worker +
                       "\n    switched 100 times\n",
-                  at_ms, 100, 100, bytes);
+                  at_ms, 100, 100, bytes, written);
   };
   const std::string reads = "sleeping in wait_on_page_bit, system call 0\n    file: /data/shard-1";
   Stack(2, loads(15'000, 1'200, reads), loads(10'000, 1'000, reads));
   Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("while 40 bytes/s of data move; 3 ranks wait"));
-  known_.stacks.back().set_text(loads(15'000, 1'000, reads));
   known_.stalled = true;  // the kernel's state alone could also be that of a collective
-  const v1::JobDiagnosis still = Judge(known_);
-  EXPECT_EQ(still.kind(), v1::JobDiagnosis::KIND_UNKNOWN) << still.issue().what();
+  for (const int written : {0, 200}) {  // 200: the child is no worker, but writes a heartbeat
+    known_.stacks.back().set_text(loads(15'000, 1'000 + written, reads, written));
+    const v1::JobDiagnosis still = Judge(known_);
+    EXPECT_EQ(still.kind(), v1::JobDiagnosis::KIND_UNKNOWN) << still.issue().what();
+  }
 }
 
 TEST_F(WaitsForItsOwnTest, AServiceMayStillAnswer) {
