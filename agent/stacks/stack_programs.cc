@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "agent/sample/processes.h"
 #include "agent/stacks/mapped_code.h"
