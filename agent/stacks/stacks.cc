@@ -351,9 +351,6 @@ Shown Show(pid_t pid, const TcpTraffic& traffic, bool suspended) {
   if (!tracer.empty()) text += Indented("held by " + tracer, "  ");
   text += threads;
   if (!ended) text += Indented(WorkSoFar(pid, shown.sockets, traffic), "  ");
-  // So that the ranks at both ends are known.
-  const bool at_socket = threads.find("    file: socket to ") != std::string::npos;
-  if (!ended && at_socket) text += Indented(OwnEnds(shown.sockets, traffic), "  ");
   std::string hindrance;
   if (IsFrozen(threads)) hindrance = "the process is frozen";
   if (!tracer.empty()) hindrance = tracer + " holds the process";
@@ -366,9 +363,8 @@ Shown Show(pid_t pid, const TcpTraffic& traffic, bool suspended) {
   return shown;
 }
 
-// Whether the depth of the stack may be compared with that of other ranks. Not if the process was
-// forked by a process that does not wait for it, such as a worker of a data loader: that process is
-// compared instead.
+// Whether the process may be compared with those of other ranks. Not if it was forked by a process
+// that does not wait for it, such as a worker of a data loader: that process is compared instead.
 bool MayBeCompared(const Shown& process, const std::vector<Shown>& all) {
   const auto parent = std::ranges::find_if(all, [&](const Shown& one) {
     return one.process.pid != 0 && std::to_string(one.process.pid) == process.parent;
@@ -420,11 +416,16 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   for (const Shown& one : shown) {
     if (text.size() > kMaxTextLength) break;
     const std::string& by_programs = stacks[one.process.pid];
-    text += one.text + Indented(SentAgainBy(one.sockets, counted), "  ");
-    const bool has_stacks = by_programs.find(kShownBy) != std::string::npos;
-    if (one.position && !has_stacks && MayBeCompared(one, shown)) {
-      const std::string folder = "/proc/" + std::to_string(one.process.pid);
-      text += Indented(DepthText(*one.position, folder), "  ");
+    const std::string folder = "/proc/" + std::to_string(one.process.pid);
+    // Meanwhile, it may have sockets of other attempts to connect.
+    text +=
+        one.text +
+        Indented(SentAgainBy(options.counted ? one.sockets : SocketsOf(folder + "/fd"), counted),
+                 "  ");
+    if (MayBeCompared(one, shown)) {
+      text += Indented(OwnEnds(one.sockets, traffic), "  ");
+      const bool has_stacks = by_programs.find(kShownBy) != std::string::npos;
+      if (one.position && !has_stacks) text += Indented(DepthText(*one.position, folder), "  ");
     }
     text += by_programs;
     if (one.by_programs && HasEnded(one.process)) text += "  has ended meanwhile\n";

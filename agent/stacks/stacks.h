@@ -24,14 +24,14 @@ namespace autodist::agent {
 std::string WorkSoFar(pid_t pid, const std::unordered_set<uint64_t>& sockets,
                       const TcpTraffic& traffic);
 
-// Returns a text about `pid` and every process below it: the kernel's data about each thread, for
-// one that waits at a socket the ends that it has ("connected at 10.0.0.3:4711 10.0.0.3:4712"), and
-// the stacks from py-spy (for Python) or gdb, whichever is in the rank's PATH. They stop the
-// process meanwhile; one that ran before is resumed, however they end. There is a line for each
-// other machine with retransmissions: "sent again to 10.0.0.3: 4 of 170 segments, unanswered 2",
-// where the last number is that of the oldest segment; and one for each destination that has not
-// answered yet: "connecting to 10.0.0.3:5000: sent again 2 times". Printable UTF-8, about 1 MiB at
-// most.
+// Returns a text about `pid` and every process below it: the kernel's data about each thread, the
+// ends of its connections ("connected at 10.0.0.3:4711 10.0.0.3:4712") unless it is a worker of a
+// data loader or the like, and the stacks from py-spy (for Python) or gdb, whichever is in the
+// rank's PATH. They stop the process meanwhile; one that ran before is resumed, however they end.
+// There is a line for each other machine with retransmissions: "sent again to 10.0.0.3: 4 of 170
+// segments, unanswered 2", where the last number is that of the oldest segment; and one for each
+// destination that has not answered yet: "connecting to 10.0.0.3:5000: sent again 2 times".
+// Printable UTF-8, about 1 MiB at most.
 //
 // Blocks: for about a minute at most, after which no more programs are started. Any thread may call
 // it.
