@@ -164,7 +164,8 @@ Loop::Time AttemptRun::Tick(bool may_restart) {
   if (parts_.loop->Now() >= look_at_output_) AwaitOutput();
   const bool stop = hang.StopIsDue();
   parts_.snapshot.RanksHang(hang.hung_since());
-  if (stop && explanation_ == Explanation::kLooksForMissing) StopAfterFailure();
+  const bool looks = explanation_ == Explanation::kLooksForMissing;
+  if (looks && (stop || !MayBeMissing(*attempt_))) StopAfterFailure();
   if (stop && state.Hung()) Stop();
   const bool running = parts_.recorder.phase() == v1::JOB_PHASE_RUNNING;
   if (running && !explains() && hang.Hangs(*attempt_)) {
@@ -174,7 +175,7 @@ Loop::Time AttemptRun::Tick(bool may_restart) {
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
   const Loop::Time diagnosis_at = parts_.diagnoser.Tick(*attempt_, running, !hang.awaits_limit());
   return std::min({timeout_at_, look_at_output_, lost_without_ranks_.report_at, history_at,
-                   hang.next(running), diagnosis_at});
+                   hang.next(running && !explains()), diagnosis_at});
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {

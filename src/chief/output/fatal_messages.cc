@@ -330,7 +330,7 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
     return;
   }
   if (line.starts_with("thread '") && line.find("' panicked at ") != std::string_view::npos) {
-    if (Record(kFatal, line, line)) last_->text_follows = true;
+    if (Record(kFatal, line, line)) last_->text_follows = line.ends_with(':');
     return;
   }
   for (const std::string_view text :
