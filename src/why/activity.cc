@@ -312,7 +312,9 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.awaits_service =
       activity.doing == Doing::kSocket && process.file.starts_with(kSocketTo) &&
       process.file.find(',') == std::string::npos && !IsWithOthers(process.stack());
-  activity.is_unaccepted = activity.doing == Doing::kSocket && process.file.ends_with(kNotAccepted);
+  activity.awaits_no_rank =
+      activity.doing == Doing::kSocket &&
+      (process.file.ends_with(kNotAccepted) || process.StateHas("unix_stream_read"));
   activity.saves = Saves(process.stack());
   activity.is_at_end = IsAtEnd(process.stack());
   activity.meets =
@@ -375,8 +377,9 @@ bool IsLauncher(const RankProcess& process, const std::vector<const RankProcess*
 bool OnlyHelps(const RankProcess& child, const std::vector<RankProcess>& processes) {
   const auto sleeps = [](const RankProcess* process) { return process->ProgramName() == "sleep"; };
   if (child.AwaitsInput() && child.StateHas("pipe_read")) return true;
+  const std::vector<const RankProcess*> children = ChildrenOf(child, processes);
   return sleeps(&child) ||
-         (child.IsShell() && std::ranges::all_of(ChildrenOf(child, processes), sleeps));
+         (child.IsShell() && !children.empty() && std::ranges::all_of(children, sleeps));
 }
 
 // Returns the children that are judged instead of a launcher.

@@ -53,9 +53,10 @@ struct Activity {
   bool is_at_end = false;       // a Python interpreter that joins its threads before it exits
   bool saves = false;           // is in a function that is named as one that saves
   bool awaits_service = false;  // waits for an answer at a connection that was accepted
-  bool is_unaccepted = false;   // waits at a connection that no program has accepted
-  bool loads = false;           // of kDataLoader: its workers are computing
-  bool gets_on = false;         // it made progress between two samples
+  // It waits at a socket that leads to no rank: of Unix, or not accepted by any program.
+  bool awaits_no_rank = false;
+  bool loads = false;                // of kDataLoader: its workers are computing
+  bool gets_on = false;              // it made progress between two samples
   std::optional<uint64_t> switches;  // voluntary context switches so far
   std::optional<Work> work;          // absent: unknown
 

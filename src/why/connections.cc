@@ -134,19 +134,23 @@ Owners OwnersOf(const Ranks& ranks) {
   return owners;
 }
 
+// Whether `other`, which has the end at which `rank` waits, is meant.
+bool IsMeant(const v1::JobSnapshot& snapshot, const RankActivity& rank, const RankActivity& other) {
+  const std::string_view end = rank.now.awaits_end;
+  const bool is_local = end.starts_with("127.") || end.starts_with("[::1]:");
+  return !is_local || IsOnOneNode(snapshot, rank, other);
+}
+
 // The rank for which `rank` waits; nullptr: unknown, or itself. At the rendezvous port, a thread of
 // rank 0 answers when any other rank has set a key.
 const RankActivity* AwaitedBy(const v1::JobSnapshot& snapshot, const RankActivity& rank,
                               const Owners& owners, const Rendezvous& given) {
   const std::string_view end = rank.now.awaits_end;
   if (!given.port.empty() && end.ends_with(":" + given.port)) return nullptr;
-  const bool is_local = end.starts_with("127.") || end.starts_with("[::1]:");
   const auto [first, last] = owners.equal_range(end);
   for (auto owner = first; owner != last; ++owner) {
     const RankActivity& other = *owner->second;
-    if (other.rank != rank.rank && (!is_local || IsOnOneNode(snapshot, rank, other))) {
-      return &other;
-    }
+    if (other.rank != rank.rank && IsMeant(snapshot, rank, other)) return &other;
   }
   return nullptr;
 }
@@ -201,7 +205,9 @@ Ranks AwaitingRanks(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
   const Owners owners = OwnersOf(ranks);
   Ranks awaiting;
   std::ranges::copy_if(ranks, std::back_inserter(awaiting), [&](const RankActivity* rank) {
-    return !rank->now.awaits_end.empty() && AwaitedBy(snapshot, *rank, owners, {});
+    const auto [first, last] = owners.equal_range(rank->now.awaits_end);
+    return std::any_of(first, last,
+                       [&](const auto& owner) { return IsMeant(snapshot, *rank, *owner.second); });
   });
   return awaiting;
 }

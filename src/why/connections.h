@@ -28,7 +28,8 @@ std::optional<v1::Issue> CannotConnectCause(const v1::JobSnapshot& snapshot,
 std::optional<v1::Issue> CircleCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
                                      const Rendezvous& given);
 
-// Those that wait at a socket whose other end another one of the ranks has.
+// Those that wait at a socket whose other end one of the ranks has: another one, or itself, such as
+// the rank that serves PyTorch's store.
 Ranks AwaitingRanks(const v1::JobSnapshot& snapshot, const Ranks& ranks);
 
 }  // namespace autodist::why

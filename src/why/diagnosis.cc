@@ -357,7 +357,7 @@ v1::JobDiagnosis WithoutCause(const Known& known, const Activities& ranks, v1::I
 // Whether a running rank may wait where it is: a rank that waits for its GPU seems to compute.
 bool MayWait(const v1::RankSnapshot& of, const RankActivity& rank) {
   const Doing doing = rank.now.doing;
-  return doing == Doing::kCollective || doing == Doing::kUnknown ||
+  return rank.now.MayBeInCollective() || doing == Doing::kCollective || doing == Doing::kUnknown ||
          (doing == Doing::kCompute && of.gpus_size() > 0);
 }
 

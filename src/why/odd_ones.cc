@@ -91,7 +91,7 @@ std::optional<v1::Issue> OddBesideThreads(const v1::JobSnapshot& snapshot, const
   const auto may_await_ranks = [&](const RankActivity* rank) {
     const Activity& now = rank->now;
     const bool awaits_other =
-        now.is_unaccepted || (!now.awaits_end.empty() && std::ranges::count(awaiting, rank) == 0);
+        now.awaits_no_rank || (!now.awaits_end.empty() && std::ranges::count(awaiting, rank) == 0);
     return now.MayBeInCollective() && (odd.size() == waiting.size() || !awaits_other);
   };
   if (std::ranges::any_of(odd, may_await_ranks) || !CanCompare(ranks, odd)) return std::nullopt;

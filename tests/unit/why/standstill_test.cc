@@ -365,6 +365,8 @@ TEST_F(StandstillTest, WithoutFramesTheOtherEndOfASocketDecides) {
                                  (end.empty() ? "" : "\n    file: socket to " + end)};
   };
   const ProcessState serves{.more = "  connected at 10.0.0.7:5000\n"};
+  ProcessState store = at("10.0.0.1:29500");
+  store.more = "  connected at 10.0.0.1:29500\n";
   const struct {
     const char* name;
     ProcessState first;
@@ -390,6 +392,18 @@ TEST_F(StandstillTest, WithoutFramesTheOtherEndOfASocketDecides) {
        {},
        at("10.0.0.7:5000, not accepted"),
        "wrong: rank 4 (host5) waits at a socket, for 10.0.0.7:5000, where no program"},
+      {"of the store of one of them",
+       store,
+       at("10.0.0.1:29500"),
+       {},
+       "wrong: rank 4 (host5) waits for a lock, another thread or another process, while the 4 "
+       "others wait at sockets"},
+      {"one, of its own store", store, {}, {}, "unclear: found no cause"},
+      {"one, of Unix",
+       {},
+       {},
+       {.state = "sleeping in unix_stream_read_generic, system call 45\n    file: socket:[4711]"},
+       "wrong: rank 4 (host5) waits at a socket, while the 4 others wait for other threads"},
       {"one without an answer",
        {},
        {},
