@@ -24,8 +24,8 @@ namespace autodist::agent {
 std::string WorkSoFar(pid_t pid, const std::unordered_set<uint64_t>& sockets,
                       const TcpTraffic& traffic);
 
-// Returns a text about `pid` and every process below it: the kernel's data about each thread, the
-// ends of its connections ("connected at 10.0.0.3:4711 10.0.0.3:4712") unless it is a worker of a
+// Returns a text about `pid` and every process below it: the kernel's data about each thread, its
+// end of each connection ("connected at 10.0.0.3:4711 10.0.0.3:4712") unless it is a worker of a
 // data loader or the like, and the stacks from py-spy (for Python) or gdb, whichever is in the
 // rank's PATH. They stop the process meanwhile; one that ran before is resumed, however they end.
 // There is a line for each other machine with retransmissions: "sent again to 10.0.0.3: 4 of 170
