@@ -280,7 +280,7 @@ std::string ScriptOf(const std::vector<std::string_view>& words) {
 // "python3 train.py", "python3 -m train", "./train": without options, which may name the rank.
 std::string ProgramOf(const RankProcess& process) {
   const std::vector<std::string_view> words = base::Split(process.command, ' ');
-  const std::string program(words[0]);
+  std::string program(words[0]);
   if (process.ProgramName().starts_with("python")) {
     const std::string script = ScriptOf(words);
     return script.empty() ? program : program + " " + script;
