@@ -398,7 +398,7 @@ TEST_F(StandstillTest, WithoutFramesTheOtherEndOfASocketDecides) {
        {},
        "wrong: rank 4 (host5) waits for a lock, another thread or another process, while the 4 "
        "others wait at sockets"},
-      {"one, of its own store", store, {}, {}, "unclear: found no cause"},
+      {"one, at a store that it serves", store, {}, {}, "unclear: found no cause"},
       {"one, of Unix",
        {},
        {},
