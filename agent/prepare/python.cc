@@ -10,14 +10,14 @@
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"
 #include "base/parse_number.h"
+#include "base/python_command.h"
 #include "base/split.h"
-#include "process/python_command.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
 namespace {
 
-using process::IsPython;
+using base::IsPython;
 
 constexpr size_t kMaxFirstLineLength = 256;  // the limit of Linux
 

@@ -14,7 +14,7 @@
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"
 #include "base/parse_number.h"
-#include "process/python_command.h"
+#include "base/python_command.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
@@ -94,7 +94,7 @@ process::Environment EnvironmentFor(const process::Environment& rank_environment
 }
 
 bool IsPythons(pid_t pid) {
-  return process::IsPython(base::LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
+  return base::IsPython(base::LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
 }
 
 // Returns the files with large code mappings.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/for_user.h"
+#include "base/python_command.h"
 #include "base/shell_quote.h"
 #include "base/split.h"
 #include "base/utf8.h"
@@ -34,34 +35,6 @@ size_t ProgramAt(const std::vector<std::string>& command) {
     }
   }
   return at;
-}
-
-// What a Python interpreter runs.
-struct PythonTarget {
-  size_t at = 0;       // of the script, or of the first argument after the module
-  std::string module;  // "": a script, or neither, if `at` is the size of the command
-};
-
-// `at`: the first argument after the Python.
-PythonTarget TargetOfPython(const std::vector<std::string>& command, size_t at) {
-  PythonTarget none{command.size(), ""};
-  for (; at < command.size(); ++at) {
-    const std::string& word = command[at];
-    if (!word.starts_with('-')) return {at, ""};
-    if (word == "-") return none;
-    if (word == "--check-hash-based-pycs") ++at;
-    if (word.starts_with("--")) continue;
-    // Short options may be combined; the first of these takes the following argument.
-    const size_t option = word.find_first_of("cmWX");
-    if (option == std::string::npos) continue;
-    const bool ends = option + 1 == word.size();
-    if (ends) ++at;
-    if (word[option] == 'c') return none;
-    if (word[option] == 'm' && at < command.size()) {
-      return {at + 1, ends ? command[at] : word.substr(option + 1)};
-    }
-  }
-  return none;
 }
 
 constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
@@ -156,7 +129,7 @@ std::optional<KnownLauncher> LauncherIn(const std::vector<std::string>& command)
   const size_t at = ProgramAt(command);
   if (at >= command.size()) return std::nullopt;
   if (!BaseName(command[at]).starts_with("python")) return Program(command, at);
-  const PythonTarget target = TargetOfPython(command, at + 1);
+  const base::PythonTarget target = base::TargetOfPython(command, at + 1);
   if (!target.module.empty()) return Find(kModules, target.module);
   return target.at < command.size() ? Program(command, target.at) : std::nullopt;
 }
@@ -216,7 +189,7 @@ Script ScriptIn(const std::vector<std::string>& command) {
     const bool starts_scripts = launcher && launcher->kind == v1::PROGRAM_KIND_PER_NODE;
     return {starts_scripts ? ScriptOfLauncher(command, at + 1) : "", ""};
   }
-  const PythonTarget target = TargetOfPython(command, at + 1);
+  const base::PythonTarget target = base::TargetOfPython(command, at + 1);
   if (target.module.empty()) return {target.at < command.size() ? command[target.at] : "", ""};
   if (launcher) return {ScriptOfLauncher(command, target.at), ""};
   return {"", target.module};

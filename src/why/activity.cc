@@ -7,6 +7,7 @@
 #include <iterator>
 #include <vector>
 
+#include "base/python_command.h"
 #include "base/split.h"
 #include "base/utf8.h"
 #include "why/doing.h"
@@ -260,33 +261,16 @@ bool Saves(const ThreadStack& stack) {
          });
 }
 
-// The script of a Python: "train.py", "-m train"; "": none, as with "-c".
-std::string ScriptOf(const std::vector<std::string_view>& words) {
-  for (size_t i = 1; i < words.size() && words[i] != "-"; ++i) {
-    if (!words[i].starts_with('-')) return std::string(words[i]);
-    // Options without an argument may precede one in the same word: "-um train".
-    const size_t at =
-        words[i].starts_with("--") ? std::string_view::npos : words[i].find_first_of("cmXW");
-    if (at == std::string_view::npos) continue;
-    const char option = words[i][at];
-    if (option == 'c') return "";
-    std::string_view argument = words[i].substr(at + 1);
-    if (argument.empty() && ++i < words.size()) argument = words[i];
-    if (option == 'm') return "-m " + std::string(argument);
-  }
-  return "";
-}
-
 // "python3 train.py", "python3 -m train", "./train": without options, which may name the rank.
-std::string ProgramOf(const RankProcess& process) {
-  const std::vector<std::string_view> words = base::Split(process.command, ' ');
-  std::string program(words[0]);
-  if (process.ProgramName().starts_with("python")) {
-    const std::string script = ScriptOf(words);
-    return script.empty() ? program : program + " " + script;
+std::string ProgramOf(const RankProcess& rank) {
+  const std::vector<std::string_view> split = base::Split(rank.command, ' ');
+  const std::vector<std::string> words(split.begin(), split.end());
+  if (rank.ProgramName().starts_with("python")) {
+    const base::PythonTarget target = base::TargetOfPython(words, 1);
+    if (!target.module.empty()) return words[0] + " -m " + target.module;
+    return target.at < words.size() ? words[0] + " " + words[target.at] : words[0];
   }
-  if (words.size() == 1 || words[1].starts_with('-')) return program;
-  return program + " " + std::string(words[1]);
+  return words.size() == 1 || words[1].starts_with('-') ? words[0] : words[0] + " " + words[1];
 }
 
 Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,

@@ -1,8 +1,8 @@
-#include "process/python_command.h"
+#include "base/python_command.h"
 
 #include <gtest/gtest.h>
 
-namespace autodist::process {
+namespace autodist::base {
 namespace {
 
 TEST(PythonCommandTest, APythonIsRecognizedByItsName) {
@@ -16,4 +16,4 @@ TEST(PythonCommandTest, APythonIsRecognizedByItsName) {
 }
 
 }  // namespace
-}  // namespace autodist::process
+}  // namespace autodist::base
