@@ -45,7 +45,7 @@ class AttemptRun final : public FleetListener {
   Loop::Time Tick(bool may_restart);
   // No other attempt follows, so --timeout does not matter any more.
   void IsLast() { timeout_at_ = Loop::Time::max(); }
-  // The job is over.
+  // The job has ended.
   void Finish();
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override;
