@@ -653,6 +653,10 @@ TEST_F(StandstillTest, WhichChildrenOfALauncherAreJudged) {
        "bash run.sh",
        {{.pid = 11}, {.pid = 12, .state = in_wait, .command = "bash watch.sh"}},
        1},
+      {"a shell that works by itself",
+       "bash run.sh",
+       {{.pid = 11}, {.pid = 12, .state = "running", .command = "bash stage.sh"}},
+       2},
   };
   for (const auto& one : kCases) {
     std::string text = ProcessState{.pid = 10, .state = in_wait, .command = one.launcher}.Text();
