@@ -122,13 +122,8 @@ constexpr std::string_view kMarker = "\nautodist: python facts\n";
 
 // Returns the script that `python ARGUMENT...` runs; "" for a module or statements.
 std::string ScriptOf(const std::vector<std::string>& command) {
-  for (size_t i = 1; i < command.size(); ++i) {
-    const std::string& argument = command[i];
-    if (!argument.starts_with('-')) return argument;
-    if (argument == "-" || argument.starts_with("-m") || argument.starts_with("-c")) return "";
-    if (argument == "-W" || argument == "-X" || argument == "--check-hash-based-pycs") ++i;
-  }
-  return "";
+  const base::PythonTarget target = base::TargetOfPython(command, 1);
+  return target.module.empty() && target.at < command.size() ? command[target.at] : "";
 }
 
 void Parse(std::string_view printed, v1::PythonFact& fact) {
